@@ -43,7 +43,7 @@ struct Room {
 let rooms: [Room] = [
     Room(name: "MartletCore", imports: ["CLinux", "CHeadScan"]),
     Room(name: "MartletJSON", imports: ["MartletCore"]),
-    Room(name: "MartletHTTP", imports: ["MartletCore", "CHeadScan"]),
+    Room(name: "MartletHTTP", imports: ["MartletCore", "CHeadScan"], testImports: ["MartletCrypto"]),
     Room(
         name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
     Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),

@@ -87,6 +87,13 @@ static inline const GENERAL_NAME *martlet_names_value(const GENERAL_NAMES *names
     return sk_GENERAL_NAME_value(names, index);
 }
 
+// The flags are macros of casts; RFC 4514 allows every escape that those of RFC 2253 make.
+static inline int martlet_print_name(BIO *bio, const X509_NAME *name) {
+    return X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253);
+}
+// OPENSSL_free is a macro with the place of the call.
+static inline void martlet_openssl_free(void *memory) { OPENSSL_free(memory); }
+
 // AES-256-CBC and HMAC-SHA256, encrypt-then-MAC, as RFC 5077 §4 recommends.
 static inline int martlet_tls_prepare_ticket(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *seal, const unsigned char *cipher_key,
     unsigned char *seal_key, size_t seal_size, unsigned char *vector, int is_sealing) {

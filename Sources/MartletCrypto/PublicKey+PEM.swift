@@ -13,7 +13,7 @@ extension PublicKey {
     }
 
     /// `nil` unless it is the PEM of a public key.
-    private static func handle(_ pem: Secret) -> KeyHandle? {
+    static func handle(_ pem: Secret) -> KeyHandle? {
         pem.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { bytes in
                 guard let source = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {

@@ -35,6 +35,7 @@ enum ASCII {
 
     static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
     static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+    static func isLower(_ byte: UInt8) -> Bool { byte &- 0x61 < 26 }
     static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// The value of a hexadecimal digit, or nil.

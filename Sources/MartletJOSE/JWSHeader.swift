@@ -5,7 +5,7 @@ public struct JWSHeader: Sendable {
     private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 1024)
     /// Fields that contain or reference a key, or change the processing (RFC 7515 §4.1, RFC 7516, RFC 7797); `cty`
     /// indicates a nested token (RFC 7519 §5.2).
-    private static let forbidden = [
+    static let forbidden = [
         "crit", "b64", "zip", "enc", "cty", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256",
     ]
 

@@ -4,7 +4,7 @@ public import MartletJSON
 
 extension PublicKeyParts {
     /// Members of private and symmetric keys (RFC 7518 §6.2.2, §6.3.2, §6.4.1).
-    private static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
+    static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// The public key in a JWK (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2). Whether the numbers are a key is not checked.
     ///

@@ -168,6 +168,14 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
     }
 
+    /// The certificate that the peer sent, in DER; after a resumption, the one of the original handshake.
+    ///
+    /// A server has it only if it asks for client certificates, and it was verified in the handshake.
+    package var peerCertificate: [UInt8]? {
+        guard let certificate = unsafe SSL_get0_peer_certificate(ssl) else { return nil }
+        return unsafe ParsedCertificate.encoded(certificate)
+    }
+
     /// Whether the handshake resumed an earlier session, without certificates.
     package var isResumed: Bool { unsafe martlet_tls_is_resumed(ssl) == 1 }
 }

@@ -9,15 +9,22 @@ struct TrustFile {
     /// - Parameter announces: whether their names are sent to clients, to select a certificate.
     /// - Returns: the digests of all authorities.
     func load(into context: OpaquePointer, announces: Bool) throws(TLSError) -> [UInt8] {
+        try unsafe load(into: SSL_CTX_get_cert_store(context)) { authority in
+            unsafe !announces || SSL_CTX_add_client_CA(context, authority) == 1
+        }
+    }
+
+    /// Adds the authorities to a store.
+    /// - Parameter use: what else is done with each; false if that failed.
+    /// - Returns: the digests of all authorities.
+    @unsafe func load(into store: OpaquePointer?, use: (OpaquePointer) -> Bool) throws(TLSError) -> [UInt8] {
         let file = try PEMFile(path, unreadable: .tlsTrustUnreadable)
-        let store = unsafe SSL_CTX_get_cert_store(context)
         var digests: [UInt8] = []
         let count = try unsafe file.certificates(of: path, invalid: .tlsTrustInvalid) { authority throws(TLSError) in
             defer { unsafe X509_free(authority) }
             var digest = [UInt8](repeating: 0, count: 32)
             guard unsafe X509_digest(authority, EVP_sha256(), &digest, nil) == 1,
-                unsafe X509_STORE_add_cert(store, authority) == 1,
-                unsafe !announces || SSL_CTX_add_client_CA(context, authority) == 1
+                unsafe X509_STORE_add_cert(store, authority) == 1, unsafe use(authority)
             else { throw TLSError(.tlsTrustInvalid, path) }
             digests += digest
         }

@@ -30,6 +30,12 @@ package final class CertificateAuthority: Sendable {
                 + ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"])
     }
 
+    /// An authority whose certificate another one has issued; it must not outlive that one, which owns its files.
+    package init(adopting authority: Issued) throws {
+        folder = try TemporaryFolder()
+        self.authority = authority
+    }
+
     /// What a client trusts.
     package var certificateFile: String { authority.certificateFile }
 
@@ -42,13 +48,24 @@ package final class CertificateAuthority: Sendable {
     package func issue(
         _ name: String, _ alternativeNames: [String], days: Int = 1, key: Key = .p256
     ) throws -> Issued {
+        try issue(
+            name, subject: "/CN=\(name)",
+            extensions: ["subjectAltName=\(alternativeNames.joined(separator: ","))", "basicConstraints=CA:FALSE"],
+            days: days, key: key)
+    }
+
+    /// Issues a certificate with any subject and extensions.
+    /// - Parameters:
+    ///   - subject: in the form of the command, such as `/O=Example/CN=a`.
+    ///   - extensions: lines of OpenSSL's configuration.
+    package func issue(
+        _ name: String, subject: String, extensions: [String], days: Int = 1, key: Key = .p256
+    ) throws -> Issued {
         let issued = Issued(certificateFile: folder.file("\(name).pem"), keyFile: folder.file("\(name).key"))
         let request = folder.file("\(name).csr")
         try CertificateAuthority.openssl(
-            ["req", "-subj", "/CN=\(name)", "-out", request] + CertificateAuthority.newKey(issued.keyFile, key))
-        let extensions = try folder.write(
-            "subjectAltName=\(alternativeNames.joined(separator: ","))\nbasicConstraints=CA:FALSE\n",
-            to: "\(name).ext")
+            ["req", "-utf8", "-subj", subject, "-out", request] + CertificateAuthority.newKey(issued.keyFile, key))
+        let extensions = try folder.write(extensions.map { $0 + "\n" }.joined(), to: "\(name).ext")
         try CertificateAuthority.openssl([
             "x509", "-req", "-in", request, "-CA", authority.certificateFile, "-CAkey", authority.keyFile,
             "-CAcreateserial", "-days", String(days), "-extfile", extensions, "-out", issued.certificateFile,

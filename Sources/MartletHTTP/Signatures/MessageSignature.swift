@@ -1,0 +1,118 @@
+/// The signature of a request (RFC 9421 §4): parsed strictly, not yet verified.
+package struct MessageSignature: Sendable {
+    /// The maximum length of `nonce`, `keyid`, `alg` and `tag` in bytes.
+    package static let maximumTextBytes = 256
+
+    package let components: [SignatureComponent]
+    /// The name of the key.
+    package let keyID: String
+    package let nonce: String?
+    package let tag: String?
+    /// The signature itself.
+    package let signature: [UInt8]
+    let algorithm: String?
+    let created: Int64?
+    let expires: Int64?
+    /// The covered components and all parameters, serialized.
+    private let parameters: [UInt8]
+
+    /// Parses the two fields of a request, each with all its lines joined with commas; an absent one is empty.
+    ///
+    /// - Throws: `signature.missing` if both are empty, `signature.repeated` for more than one label,
+    ///   `signature.label_mismatch`, `signature.malformed`, or one of the codes of components and parameters.
+    package init(input: [UInt8], signature: [UInt8]) throws(MessageSignatureError) {
+        let inputs = try Self.dictionary(input, "Signature-Input")
+        let signatures = try Self.dictionary(signature, "Signature")
+        guard !inputs.isEmpty || !signatures.isEmpty else {
+            throw MessageSignatureError(.signatureMissing, "there is no signature")
+        }
+        guard inputs.count <= 1, signatures.count <= 1 else {
+            throw MessageSignatureError(.signatureRepeated, "there are several signatures")
+        }
+        guard let input = inputs.first, let signature = signatures.first, input.key == signature.key else {
+            throw MessageSignatureError(.signatureLabelMismatch, "Signature-Input and Signature do not belong together")
+        }
+        guard let list = input.member.innerList, let item = signature.member.item, let bytes = item.value.bytes,
+            item.parameters.isEmpty
+        else { throw MessageSignatureError(.signatureMalformed, "Signature-Input or Signature has another type") }
+        self.signature = bytes
+        components = try Self.components(list.items)
+        var parameters: [UInt8] = []
+        list.append(to: &parameters)
+        self.parameters = parameters
+        for parameter in list.parameters.all where !Self.known.contains(parameter.key) {
+            throw MessageSignatureError(.signatureUnknownParameter, "the parameter '\(parameter.key)' is unknown")
+        }
+        created = try Self.time("created", list.parameters)
+        expires = try Self.time("expires", list.parameters)
+        nonce = try Self.text("nonce", list.parameters)
+        algorithm = try Self.text("alg", list.parameters)
+        tag = try Self.text("tag", list.parameters)
+        guard let keyID = try Self.text("keyid", list.parameters) else {
+            throw MessageSignatureError(.signatureKeyMissing, "the signature names no key")
+        }
+        self.keyID = keyID
+    }
+
+    /// RFC 9421 §2.3. One that is added later may restrict what a signature means, so that it is rejected here.
+    private static let known: Set = ["created", "expires", "nonce", "alg", "keyid", "tag"]
+
+    private static func dictionary(
+        _ value: [UInt8], _ name: String
+    ) throws(MessageSignatureError) -> [StructuredField.Entry] {
+        do throws(StructuredFieldError) {
+            return try StructuredField.dictionary(value)
+        } catch {
+            throw MessageSignatureError(.signatureMalformed, "\(name): \(error.message)")
+        }
+    }
+
+    private static func components(
+        _ items: [StructuredItem]
+    ) throws(MessageSignatureError) -> [SignatureComponent] {
+        var components: [SignatureComponent] = []
+        for item in items {
+            let component = try SignatureComponent(item)
+            guard !components.contains(component) else {
+                throw MessageSignatureError(.signatureRepeatedComponent, "a component is covered twice")
+            }
+            components.append(component)
+        }
+        return components
+    }
+
+    private static func time(
+        _ name: String, _ parameters: StructuredParameters
+    ) throws(MessageSignatureError) -> Int64? {
+        guard let value = parameters[name] else { return nil }
+        guard let time = value.integer else {
+            throw MessageSignatureError(.signatureBadParameter, "'\(name)' is not an integer")
+        }
+        return time
+    }
+
+    private static func text(
+        _ name: String, _ parameters: StructuredParameters
+    ) throws(MessageSignatureError) -> String? {
+        guard let value = parameters[name] else { return nil }
+        guard let text = value.string, (1...maximumTextBytes).contains(text.utf8.count) else {
+            throw MessageSignatureError(.signatureBadParameter, "'\(name)' is not a string, empty or too long")
+        }
+        return text
+    }
+
+    /// The signed bytes: the signature base (RFC 9421 §2.5) of a request.
+    /// - Throws: `signature.component_missing`, or `signature.component_malformed` for a value with other bytes than
+    ///   printable ASCII and tabs, such as a line break that would forge another line of the base.
+    package func base(of request: SignedRequest) throws(MessageSignatureError) -> [UInt8] {
+        var base: [UInt8] = []
+        for component in components {
+            let value = try request.value(of: component.source)
+            guard value.allSatisfy({ (0x20...0x7E).contains($0) || $0 == 0x09 }) else {
+                throw MessageSignatureError(.signatureComponentMalformed, "a covered component is not printable ASCII")
+            }
+            base += component.identifier + ": ".utf8 + value + "\n".utf8
+        }
+        return base + "\"@signature-params\": ".utf8 + parameters
+    }
+}

@@ -1,0 +1,48 @@
+package import MartletCore
+
+/// Why a client's certificate is rejected, or gives no identity.
+package struct ClientCertificateError: CodedError, Equatable {
+    package let code: ErrorCode
+    /// For operators; holds no name of the certificate.
+    package let message: String
+
+    init(_ code: ErrorCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// Errors are equal if their codes are.
+    package static func == (left: ClientCertificateError, right: ClientCertificateError) -> Bool {
+        left.code == right.code
+    }
+}
+
+extension ErrorCode {
+    /// The certificate exceeds the maximum size.
+    package static let certificateTooLarge: ErrorCode = "certificate.too_large"
+    /// The bytes are not exactly one certificate in DER.
+    package static let certificateMalformed: ErrorCode = "certificate.malformed"
+    /// The certificate's validity has not begun.
+    package static let certificateNotYetValid: ErrorCode = "certificate.not_yet_valid"
+    /// The certificate's validity has ended.
+    package static let certificateExpired: ErrorCode = "certificate.expired"
+    /// The certificate may not be used by clients.
+    package static let certificateWrongPurpose: ErrorCode = "certificate.wrong_purpose"
+    /// No chain leads from the certificate to a trusted authority.
+    package static let certificateUntrusted: ErrorCode = "certificate.untrusted"
+
+    /// The certificate has no name of the configured kind.
+    package static let certificateIdentityMissing: ErrorCode = "certificate.identity_missing"
+    /// The certificate has several names of the configured kind.
+    package static let certificateIdentityAmbiguous: ErrorCode = "certificate.identity_ambiguous"
+    /// The name is empty, or not one of its kind.
+    package static let certificateIdentityMalformed: ErrorCode = "certificate.identity_malformed"
+    /// The name is not text in UTF-8, or in ASCII where its kind requires that.
+    package static let certificateIdentityNotText: ErrorCode = "certificate.identity_not_text"
+    /// The name has a control character, such as NUL.
+    package static let certificateIdentityControl: ErrorCode = "certificate.identity_control_character"
+    /// The name has more than 255 bytes.
+    package static let certificateIdentityTooLong: ErrorCode = "certificate.identity_too_long"
+    /// The name is a wildcard, which names no one client.
+    package static let certificateIdentityWildcard: ErrorCode = "certificate.identity_wildcard"
+}
