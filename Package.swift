@@ -48,7 +48,7 @@ let rooms: [Room] = [
         name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
     Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),
     Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
-    Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
+    Room(name: "MartletTLS", imports: ["MartletCore", "MartletCrypto", "COpenSSL"]),
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
@@ -118,13 +118,18 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "MTLSProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "OIDCProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
         name: "BundledProviders",
         imports: [
-            "MartletProvider", "AppleProvider", "HTTPProvider", "OIDCProvider", "PasswordProvider", "WeChatProvider",
+            "MartletProvider", "AppleProvider", "HTTPProvider", "MTLSProvider", "OIDCProvider", "PasswordProvider",
+            "WeChatProvider",
         ],
         folder: "Plugins",
         tests: false),

@@ -1,5 +1,6 @@
 private import AppleProvider
 private import HTTPProvider
+private import MTLSProvider
 public import MartletProvider
 private import OIDCProvider
 private import PasswordProvider
@@ -11,6 +12,7 @@ public enum BundledProviders {
     public static func register(in registry: inout ProviderRegistry) {
         registry.register(AppleProvider.self)
         registry.register(HTTPProvider.self)
+        registry.register(MTLSProvider.self)
         registry.register(OIDCProvider.self)
         registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)

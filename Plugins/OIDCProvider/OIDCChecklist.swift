@@ -83,7 +83,9 @@ struct OIDCChecklist: Sendable {
             try checks.subject(of: checked.claims, named: configuration.subjectClaim?.value, log: &log)
         }
         try log.check("token kind") { () throws(OIDCError) in try checkKind(payload) }
-        try log.check("binding") { () throws(OIDCError) in try TokenBinding.check(payload) }
+        let binding = try log.check("binding") { () throws(OIDCError) in
+            try TokenBinding(configuration, kind).binding(of: payload)
+        }
         try log.check("authorized party") { () throws(OIDCError) in try checkAuthorizedParty(payload) }
         let values = try log.check("claims") { () throws(OIDCError) in
             try ClaimNormalizer(renames: configuration.renames).normalize(payload)
@@ -92,7 +94,7 @@ struct OIDCChecklist: Sendable {
         let identity = Identity(
             providerSubject: subject, issuer: checked.issuer, claims: values,
             authTime: times.authTime ?? times.issuedAt, issuedAt: times.issuedAt, expiresAt: times.end,
-            reusableUntil: span.map { now.advanced(bySeconds: $0.wholeSeconds) })
+            reusableUntil: span.map { now.advanced(bySeconds: $0.wholeSeconds) }, binding: binding)
         return VerifiedClaims(identity: identity, payload: payload, algorithm: checked.algorithm)
     }
 
@@ -124,6 +126,8 @@ extension OIDCChecklist {
         guard let type = payload["token_type"] else { return }
         switch type.string?.lowercased() {
         case "bearer", "access_token": return
+        // Its key is checked with the binding.
+        case "dpop" where payload.has("cnf"): return
         case "dpop": throw TokenBinding.error
         default: throw .rejected("wrong_token_kind", "token_type is not Bearer")
         }
@@ -146,15 +150,5 @@ extension OIDCChecklist {
         guard accepted.contains(where: { party.hasSameBytes(as: $0) }) else {
             throw .rejected("bad_authorized_party", "azp is \(ShownText.make(party))")
         }
-    }
-}
-
-/// Tokens that are bound to a key or a certificate of their bearer (RFC 7800).
-enum TokenBinding {
-    static let error = OIDCError.rejected("bound_token", "the token is bound to a key, and is no bearer token")
-
-    /// A token with `cnf` is of no use without a proof of the key: whoever presents it alone may have stolen it.
-    static func check(_ payload: JSONObject) throws(OIDCError) {
-        if payload.has("cnf") { throw error }
     }
 }

@@ -13,7 +13,8 @@ extension Authenticator {
         case .session where rejectsSessions, .cookie where rejectsSessions: .authUnavailable("auth.store_down")
         case .direct where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
         case .basic where !rules.routes[route].acceptsBasic: .credentialInvalid("auth.scheme_not_accepted")
-        case .header where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
+        case .header where !rules.routes[route].acceptsDirect, .certificate where !rules.routes[route].acceptsDirect:
+            .credentialInvalid("auth.direct_not_accepted")
         default: nil
         }
     }
@@ -53,8 +54,16 @@ extension Authenticator {
         case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
         case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
         case .header(let source): chosen = rules.headerSources[Int(source)].provider(among: providers)
+        case .certificate:
+            chosen = providers.first { rules.providers[Int($0)].accepts.contains(.clientCertificate) }
         }
         return chosen.map { .provider(rules.providers[Int($0)]) }
+    }
+
+    /// The rejection of a caller who does not meet the route's conditions.
+    @inline(never)
+    func denied(_ denial: Int32, _ names: UnsafeBufferPointer<UInt8>) -> AuthorizationOutcome {
+        unsafe .rejected(Rejection(Failure(denials[denial]), .policy, names: names))
     }
 
     // MARK: Principals

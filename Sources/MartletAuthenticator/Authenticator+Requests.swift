@@ -37,17 +37,21 @@ extension Authenticator {
         for facts: @autoclosure () -> RequestFacts, result: BoxedVerificationResult?, at time: LoopTime,
         _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
-        let (form, range): (CredentialForm, ByteRange)
+        let (form, range, isDPoP): (CredentialForm, ByteRange, Bool)
         switch unsafe AuthorizationValue(bytes.span, authorization) {
         // A session does not depend on the request.
-        case .bearer(let token) where unsafe !OwnToken.matches(bytes[token]): (form, range) = (.direct, token)
-        case .basic(let value): (form, range) = (.basic, value)
-        case .bearer, .other, .malformed:
+        case .bearer(let token) where unsafe !OwnToken.matches(bytes[token]):
+            (form, range, isDPoP) = (.direct, token, false)
+        case .dpop(let token) where unsafe !OwnToken.matches(bytes[token]):
+            (form, range, isDPoP) = (.direct, token, true)
+        case .basic(let value): (form, range, isDPoP) = (.basic, value, false)
+        case .bearer, .dpop, .other, .malformed:
             return unsafe authorize(
                 request, bytes, authorization: authorization, result: result, at: time, &credential)
         }
         credential.offersBasic = rules.routes[request.route].acceptsBasic
-        let presented = unsafe present(form, range, bytes[range], on: request.route, for: facts())
+        var presented = unsafe present(form, range, bytes[range], on: request.route, for: facts())
+        presented.isDPoP = isDPoP
         return authorize(request, presented, result?.result, time, &credential)
     }
 

@@ -25,7 +25,7 @@ package struct Authenticator: ~Copyable {
     private var identityBlock = IdentityBlock()
     package var droppedHeaders: [DroppedHeader] { identityBlock.dropped }
     /// The reasons that cached denials refer to.
-    private var denials = DenialIndex()
+    var denials = DenialIndex()
     var digests = CredentialDigests()
     /// Cache hits: requests with a cached decision.
     package private(set) var hits = 0
@@ -68,7 +68,7 @@ package struct Authenticator: ~Copyable {
         _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, authorization: ByteRange?,
         result: BoxedVerificationResult?, at time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
-        // A pattern is compared in place; the derived operator of another module is not inlined.
+        // Compared in place: the derived operator of another module is not inlined.
         if case .none = rules.routes[request.route].mode {
             return unsafe .authorized(
                 AuthorizedRequest(
@@ -118,12 +118,6 @@ package struct Authenticator: ~Copyable {
                 request, consumedCredential: true, decisions.attachment(found), headerCount: decision.headerCount))
     }
 
-    /// The rejection of a caller who does not meet the route's conditions.
-    @inline(never)
-    private func denied(_ denial: Int32, _ names: UnsafeBufferPointer<UInt8>) -> AuthorizationOutcome {
-        unsafe .rejected(Rejection(Failure(denials[denial]), .policy, names: names))
-    }
-
     /// A token without a cached decision of this route, or another credential.
     @inline(never)
     private mutating func authorizeUncached(
@@ -139,6 +133,7 @@ package struct Authenticator: ~Copyable {
             let token = unsafe bytes[range]
             let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
             unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
+        case .dpop(let range): unsafe presented = presentBound(bytes, range)
         case .basic(let range):
             unsafe presented = PresentedCredential(
                 form: .basic, range: range, value: bytes[range], key: digests.digest(of: bytes[range]),
@@ -156,6 +151,9 @@ package struct Authenticator: ~Copyable {
     ) -> AuthorizationOutcome {
         let (form, route) = (presented.form, request.route)
         if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
+        if credential.proof == .pending, case .failure(let error) = result {
+            return proofFailed(error, presented.location(route), &credential)
+        }
         if presented.isUnsought,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
@@ -185,7 +183,12 @@ package struct Authenticator: ~Copyable {
         _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ verified: VerifiedPrincipal,
         isCached: Bool, _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
-        let (form, route) = (presented.form, request.route)
+        let (form, route, binding) = (presented.form, request.route, verified.principal.identity.binding)
+        switch checkProof(presented, verified, binding, isCached: isCached, route, time, &credential) {
+        case .held: break
+        case .rejected(let failure): return .rejected(Rejection(failure))
+        case .needed(let request): return .unproven(request)
+        }
         guard let provider = provider(of: verified.principal, route) else {
             if !isCached {
                 unsafe cachePrincipal(
@@ -209,7 +212,8 @@ package struct Authenticator: ~Copyable {
         let headerCount = identityBlock.count
         identityBlock.writeNames(of: verified.principal, rules)
         var entry: Int32 = -1
-        if expires > time.unix {
+        // What is bound is decided each time: a cached decision would not ask for the proof.
+        if expires > time.unix, binding == nil {
             entry = unsafe decisions.insert(
                 presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
                 attachment: unsafe identityBlock.bytes,

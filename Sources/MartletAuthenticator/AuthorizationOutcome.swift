@@ -10,6 +10,8 @@ package enum AuthorizationOutcome: ~Copyable {
     case rejected(Rejection)
     /// Its credential has to be verified first: submit it, and authorize the request again with the result.
     case pending(VerificationRequest)
+    /// Its credential is valid, and bound: check the proof, and authorize the request again with the result.
+    case unproven(ProofRequest)
 }
 
 /// Why a request is rejected; in one word, because nearly no request is.
@@ -40,6 +42,20 @@ package enum AuthorizationOutcome: ~Copyable {
         self.failure = failure
         self.cause = cause
         unsafe self.names = names
+    }
+}
+
+/// A verified credential whose proof has to be checked.
+package final class ProofRequest {
+    package let binding: CredentialBinding
+    package let verified: VerifiedPrincipal
+    /// Where the credential is in the head.
+    package let location: CredentialLocation
+
+    init(_ binding: CredentialBinding, _ verified: VerifiedPrincipal, _ location: CredentialLocation) {
+        self.binding = binding
+        self.verified = verified
+        self.location = location
     }
 }
 

@@ -13,6 +13,8 @@ package enum CredentialForm: Sendable, Equatable {
     /// A header of its own.
     /// - Parameter source: index into the configuration's ``AuthenticationRules/headerSources``.
     case header(source: UInt8)
+    /// The client's certificate.
+    case certificate
 }
 
 extension CredentialForm {
@@ -26,6 +28,7 @@ extension CredentialForm {
         case .cookie: number | 0x4000_0000
         // Neither is a header's; routes have fewer than 2²⁰ numbers.
         case .header(let source): number | 0x2000_0000 | UInt32(source) << 20
+        case .certificate: number | 0x1000_0000
         }
     }
 
@@ -36,6 +39,7 @@ extension CredentialForm {
         case .basic: Credential(basic: value)
         case .cookie: Credential(cookie: value)
         case .header: Credential(header: value)
+        case .certificate: Credential(certificate: value)
         }
     }
 }

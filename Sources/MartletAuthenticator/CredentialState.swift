@@ -1,3 +1,14 @@
+/// What is known of the proof that a credential is bound to.
+@usableFromInline
+package enum ProofState: UInt8, Sendable {
+    /// None was checked.
+    case none
+    /// It is being checked.
+    case pending
+    /// It was checked for this request.
+    case held
+}
+
 /// What an exchange records about its credential.
 @usableFromInline
 package struct CredentialState: Sendable {
@@ -27,6 +38,8 @@ package struct CredentialState: Sendable {
     @usableFromInline package var isCookie: Bool
     /// The header that admitted the request, as an index into the configuration's header sources, or −1.
     @usableFromInline package var headerSource: Int16
+    /// The proof that the credential is bound to.
+    @usableFromInline package var proof: ProofState
 
     // Every exchange begins with one. The values are here, not in the properties: those of properties are not inlined
     // into other modules.
@@ -45,6 +58,16 @@ package struct CredentialState: Sendable {
         setsCookie = false
         isCookie = false
         headerSource = -1
+        proof = .none
+    }
+
+    /// Records the result of checking the proof; a failure is still to be responded to.
+    package mutating func concludeProof(_ result: VerificationResult?) {
+        switch result {
+        case .success: proof = .held
+        case .failure: proof = .pending
+        case nil: proof = .none
+        }
     }
 
     /// Records which credential admitted the request.

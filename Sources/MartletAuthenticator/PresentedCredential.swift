@@ -10,6 +10,8 @@ internal import MartletHTTP
     let key: UnsafeBufferPointer<UInt8>
     /// Whether `key` is a digest: the cache does not have the credential, so that it cannot be verified again.
     var isDigest = false
+    /// Whether the scheme is `DPoP`: only for tokens that are bound to a key.
+    var isDPoP = false
 
     /// Whether no decision about it can have been found under the bare number of its route.
     var isUnsought: Bool { isDigest || form != .session && form != .direct }

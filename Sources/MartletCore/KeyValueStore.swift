@@ -87,6 +87,8 @@ public enum StorePurpose: Sendable, CaseIterable {
     case nonces
     /// Used codes and client data.
     case codes
+    /// Used proofs of possession, and nonces of signed requests.
+    case proofs
     /// Used sign-ins of browsers, and the codes of apps that signed in by one.
     case browsers
     /// Results of posts, for repeated posts.

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletCrypto
 
 /// Sends events to one webhook.
 struct WebhookSender: EventSending {

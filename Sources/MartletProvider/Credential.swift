@@ -12,10 +12,13 @@ public enum CredentialSource: Sendable, Hashable {
     ///
     /// The upstream does not get the header, unless the route has `forward_credentials`.
     case header(String)
+    /// The certificate with which the client authenticated in the TLS handshake, or that a trusted proxy names
+    /// (RFC 9440); a request without any other credential.
+    case clientCertificate
 }
 
-/// A client's credential: the value after the scheme in `Authorization`, that of another header, or that of the session
-/// cookie.
+/// A client's credential: the value after the scheme in `Authorization`, that of another header or of the session
+/// cookie, or a certificate.
 ///
 /// Its memory is wiped with the last reference; it is printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
@@ -24,6 +27,8 @@ public final class Credential: Sendable, CustomStringConvertible {
         case bearer, basic
         /// A header of its own: see ``CredentialSource/header(_:)``.
         case header
+        /// A client certificate: see ``CredentialSource/clientCertificate``.
+        case certificate
         /// The session cookie; no provider gets one.
         case cookie
     }
@@ -47,6 +52,12 @@ public final class Credential: Sendable, CustomStringConvertible {
     public init(header value: consuming [UInt8]) {
         scheme = .header
         secret = Secret(value)
+    }
+
+    /// Consumes a client's certificate in DER.
+    public init(certificate der: consuming [UInt8]) {
+        scheme = .certificate
+        secret = Secret(der)
     }
 
     /// Consumes the value of the session cookie.

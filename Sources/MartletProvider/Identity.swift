@@ -19,11 +19,15 @@ public struct Identity: Sendable {
     ///
     /// Never after ``expiresAt``. A time that has passed means that every request asks.
     public let reusableUntil: UnixTime
+    /// What the credential is bound to; `nil` for one that whoever has it may use.
+    public let binding: CredentialBinding?
 
-    /// - Parameter reusableUntil: `nil` for `expiresAt`.
+    /// - Parameters:
+    ///   - reusableUntil: `nil` for `expiresAt`.
+    ///   - binding: the proof that each request needs besides the credential.
     public init(
         providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
-        expiresAt: UnixTime, reusableUntil: UnixTime? = nil
+        expiresAt: UnixTime, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer
@@ -32,5 +36,6 @@ public struct Identity: Sendable {
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
         self.reusableUntil = min(reusableUntil ?? expiresAt, expiresAt)
+        self.binding = binding
     }
 }

@@ -1,12 +1,17 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletProvider
 
 /// The challenges of error responses.
 extension Failure {
+    /// A credential without the proof that it is bound to (RFC 9449 §7.1, RFC 8705 §3).
+    package static func proofInvalid(_ reason: ErrorCode) -> Failure {
+        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .unproven)
+    }
+
     /// `WWW-Authenticate` of routes that accept names and passwords (RFC 7617 §2).
     package static var basicChallenge: StaticString { "Basic realm=\"martlet\", charset=\"UTF-8\"" }
 
-    /// `WWW-Authenticate` of RFC 6750 §3, or of RFC 9470 §3.
+    /// `WWW-Authenticate` of RFC 6750 §3, RFC 9449 §7.1 or RFC 9470 §3.
     package var challengeText: String? {
         var text = ByteBuffer(capacity: 256)
         return writeChallenge(into: &text) ? unsafe String(decoding: text.bytes, as: UTF8.self) : nil
@@ -20,6 +25,8 @@ extension Failure {
         case .missing: out.append("Bearer realm=\"martlet\"")
         case .invalid: out.append("Bearer realm=\"martlet\", error=\"invalid_token\"")
         case .insufficient: out.append("Bearer realm=\"martlet\", error=\"insufficient_scope\"")
+        case .unproven:
+            out.append("DPoP realm=\"martlet\", error=\"invalid_dpop_proof\", algs=\"ES256 ES384 ES512 EdDSA PS256\"")
         case .stepUp(let requirement): requirement.writeChallenge(into: &out)
         }
         return true

@@ -9,7 +9,7 @@ package import MartletProvider
 package struct Failure: Error, Sendable {
     /// The kind of `WWW-Authenticate` challenge, if any.
     enum Challenge: Sendable, Equatable {
-        case none, missing, invalid, insufficient
+        case none, missing, invalid, insufficient, unproven
         case stepUp(StepUpRequirement)
     }
 

@@ -97,7 +97,7 @@ extension SessionToken {
         switch credential.scheme {
         case .bearer: kind = .access
         case .cookie: kind = .cookie
-        case .basic, .header: return nil
+        case .basic, .header, .certificate: return nil
         }
         guard let token = credential.withBytes({ SessionToken($0, kind: kind) }) else { return nil }
         self = token

@@ -1,6 +1,7 @@
 internal import COpenSSL
 private import Glibc
 internal import MartletCore
+internal import MartletCrypto
 
 /// The subject alternative names of a certificate (RFC 9525: the common name is not used).
 struct CertificateNames {
@@ -46,15 +47,5 @@ struct CertificateNames {
             unsafe inet_ntop(family, bytes.baseAddress, text.baseAddress, socklen_t(text.count))
                 .map { unsafe String(cString: $0) }
         }
-    }
-}
-
-/// Times in certificates.
-enum CertificateTime {
-    /// A time in a certificate; the minimum if it cannot be parsed.
-    @unsafe static func unixTime(_ time: UnsafePointer<ASN1_TIME>?) -> UnixTime {
-        var parts = unsafe tm()
-        guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return UnixTime(seconds: .min) }
-        return UnixTime(seconds: Int64(unsafe timegm(&parts)))
     }
 }

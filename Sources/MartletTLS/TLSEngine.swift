@@ -1,5 +1,6 @@
 private import COpenSSL
 package import MartletCore
+internal import MartletCrypto
 
 /// An application protocol that is negotiated by ALPN (RFC 7301).
 package enum TLSApplicationProtocol: Sendable, Hashable {

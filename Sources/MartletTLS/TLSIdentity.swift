@@ -1,5 +1,6 @@
 private import COpenSSL
 package import MartletCore
+internal import MartletCrypto
 
 /// A certificate chain and its key, as PEM files.
 package struct TLSIdentityFiles: Sendable, Hashable {

@@ -25,7 +25,7 @@ struct VerifyCall {
         switch credential.scheme {
         case .basic: kind = .basic
         case .header: kind = .header
-        case .bearer, .cookie:
+        case .bearer, .cookie, .certificate:
             let hasPrefix = accepts.contains { source in
                 if case .bearerPrefix(let prefix) = source { text.utf8.starts(with: prefix.utf8) } else { false }
             }

@@ -24,6 +24,10 @@ public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
     let algorithms: Set<SignatureAlgorithm>
     /// Whether bearer tokens must be access tokens (RFC 9068).
     let demandsAccessTokens: Bool
+    /// Whether tokens may be, or have to be, bound to a key of the client.
+    let dpop: DPoPMode
+    /// Whether tokens have to be bound to a certificate of the client (RFC 8705 §3).
+    let isBound: Bool
     /// The accepted values of `azp`; `nil` for any, or none.
     let authorizedParties: [String]?
     /// The claim that identifies the user, if it is not `sub`.
@@ -53,6 +57,8 @@ public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
         self.algorithms = algorithms
         keys = try Self.keys(&reader, allowing: algorithms)
         demandsAccessTokens = reader.optional("access_tokens", default: false)
+        dpop = reader.optional("dpop", default: .off)
+        isBound = reader.optional("bound", default: false)
         authorizedParties = reader.optional("authorized_parties", as: NonEmpty<String>.self)?.elements
         subjectClaim = reader.optional("subject_claim", as: Located<String>.self)
         renames = reader.optional("rename", as: RenameMap.self)?.renames ?? preset.renames
@@ -170,6 +176,12 @@ extension OIDCConfiguration {
             .optional(
                 "algorithms", .list(.choice(Algorithm.allCases.map(\.rawValue)), nonEmpty: true), default: "[RS256]",
                 "The accepted signature algorithms."),
+            .optional(
+                "dpop", .choice(DPoPMode.allCases.map(\.rawValue)), default: DPoPMode.off.rawValue,
+                "Whether tokens may be, or have to be, bound to a key of the client (RFC 9449)."),
+            .optional(
+                "bound", .boolean, default: "false",
+                "Whether tokens have to be bound to a certificate of the client (RFC 8705)."),
             .optional(
                 "access_tokens", .boolean, default: "false",
                 "Whether bearer tokens must be access tokens (RFC 9068), with `typ: at+jwt`."),

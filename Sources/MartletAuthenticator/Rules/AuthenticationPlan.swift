@@ -7,15 +7,18 @@ struct AuthenticationPlan: Sendable, Equatable {
     let headerSources: [UInt8]
     /// The parts of a request that a decision of one of them depends on.
     let reuseKey: Set<RequestPart>
+    /// Whether a client certificate is a credential for one of them.
+    let acceptsCertificates: Bool
 
     /// Whether more than `Authorization` decides.
-    var readsRequest: Bool { !headerSources.isEmpty || !reuseKey.isEmpty }
+    var readsRequest: Bool { !headerSources.isEmpty || !reuseKey.isEmpty || acceptsCertificates }
 
     init(_ providers: [Int32], of all: [ProviderHandle], headerSources: [HeaderSource]) {
         self.providers = providers
         self.headerSources = headerSources.indices.compactMap { index in
             headerSources[index].provider(among: providers) == nil ? nil : UInt8(exactly: index)
         }
+        acceptsCertificates = providers.contains { all[Int($0)].accepts.contains(.clientCertificate) }
         reuseKey = providers.reduce(into: []) { $0.formUnion(all[Int($1)].reuseKey ?? []) }
     }
 }

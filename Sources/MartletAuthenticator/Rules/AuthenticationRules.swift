@@ -54,11 +54,15 @@ package final class AuthenticationRules: Sendable {
     let assertion: AssertionSigner?
     /// How the access log names callers.
     package let names: CallerNames
+    /// Verifies proofs of credentials that are bound to keys; `nil` rejects them.
+    package let proofs: (any ProofVerifying)?
 
     package init(
         _ table: RouteTable, providers: [ProviderHandle], upstreams: [String], sessions: (any SessionVerifying)?,
-        subjects: (any SubjectResolving)?, assertion: AssertionSigner?, names: CallerNames = CallerNames()
+        subjects: (any SubjectResolving)?, assertion: AssertionSigner?, names: CallerNames = CallerNames(),
+        proofs: (any ProofVerifying)? = nil
     ) {
+        self.proofs = proofs
         self.table = table
         self.providers = providers
         self.upstreams = upstreams

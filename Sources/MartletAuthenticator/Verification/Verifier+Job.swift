@@ -47,6 +47,10 @@ extension Verifier.Job {
                 ? try await sessions.inspect(credential, in: context)
                 : try await sessions.verify(credential, in: context)
             return VerifiedPrincipal(session, in: context)
+        case .proof(let verifier, let proof, let verified):
+            guard let thumbprint = verified.principal.identity.binding?.keyThumbprint else { return verified }
+            try await verifier.verify(proof, boundTo: thumbprint, in: context)
+            return verified
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
                 throw .rejected("auth.provider_takes_no_credential")
@@ -71,6 +75,17 @@ extension Verifier.Job {
 
     func finished(with result: VerificationResult) -> FinishedVerification {
         FinishedVerification(exchange: exchange, epoch: epoch, result: result)
+    }
+}
+
+extension Verifier.Target {
+    /// What a verification without a thread waits for.
+    var waitingKind: WaitingKind {
+        switch self {
+        case .sessions: .sessions
+        case .provider(let handle): .provider(handle.name)
+        case .proof: .proofs
+        }
     }
 }
 

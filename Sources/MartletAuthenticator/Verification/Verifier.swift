@@ -9,6 +9,8 @@ package final class Verifier: Sendable {
     package enum Target: Sendable {
         case provider(ProviderHandle)
         case sessions(any SessionVerifying)
+        /// The credential is verified; its proof is not.
+        case proof(any ProofVerifying, PresentedProof, VerifiedPrincipal)
     }
 
     private struct State {
@@ -60,7 +62,7 @@ package final class Verifier: Sendable {
     /// Submits a job; a full queue completes it with a failure.
     package func submit(_ job: Job) {
         // No thread is needed where the work is asynchronous: the store, or a provider that makes requests.
-        guard case .provider(let handle) = job.target else { return wait(for: job, .sessions) }
+        guard case .provider(let handle) = job.target else { return wait(for: job, job.target.waitingKind) }
         guard handle.local != nil else { return wait(for: job, .provider(handle.name)) }
         let (isQueued, isThreadNeeded) = queue.withLock { queue in
             guard !queue.isStopped, queue.limits.enter(.thread(provider: handle.name), for: job.owner)

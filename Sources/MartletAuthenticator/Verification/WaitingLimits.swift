@@ -8,6 +8,8 @@ enum WaitingKind: Hashable, Sendable {
     case sessions
     /// The account store.
     case accounts
+    /// The proof of a bound credential: a signature, and the store.
+    case proofs
     /// Keys: the provider has not fetched the key that a credential names; any client can name one.
     case keys(provider: String)
     /// A provider that always makes a request.
@@ -16,7 +18,7 @@ enum WaitingKind: Hashable, Sendable {
     /// How many verifications may wait.
     var limit: Int {
         switch self {
-        case .thread, .sessions, .accounts: 4096
+        case .thread, .sessions, .accounts, .proofs: 4096
         case .keys: 256
         case .provider: 1024
         }
@@ -26,7 +28,7 @@ enum WaitingKind: Hashable, Sendable {
     var limitPerNetwork: Int {
         switch self {
         case .sessions, .accounts: limit
-        case .thread: limit / 2
+        case .thread, .proofs: limit / 2
         case .keys, .provider: limit / 4
         }
     }

@@ -4,9 +4,11 @@ package enum AuthorizationValue: Sendable, Equatable {
     case bearer(ByteRange)
     /// `Basic` and the encoded pair.
     case basic(ByteRange)
+    /// `DPoP` and the token (RFC 9449 §7.1).
+    case dpop(ByteRange)
     /// Another scheme.
     case other
-    /// No scheme, or one of the two without exactly one well-formed credential.
+    /// No scheme, or one of the three without exactly one well-formed credential.
     case malformed
 
     /// Reads the value at `range`: a scheme in any letter case, one or more spaces, `token68`.
@@ -15,7 +17,8 @@ package enum AuthorizationValue: Sendable, Equatable {
         while index < range.end, Token.isMember(bytes[index]) { index &+= 1 }
         let scheme = ByteRange(from: range.start, to: index)
         let isBearer = bytes.spells("bearer", scheme)
-        guard isBearer || bytes.spells("basic", scheme) else {
+        let isDPoP = !isBearer && bytes.spells("dpop", scheme)
+        guard isBearer || isDPoP || bytes.spells("basic", scheme) else {
             let isScheme = !scheme.isEmpty && (index == range.end || bytes[index] == 0x20)
             self = isScheme ? .other : .malformed
             return
@@ -26,7 +29,7 @@ package enum AuthorizationValue: Sendable, Equatable {
             self = .malformed
             return
         }
-        self = isBearer ? .bearer(credential) : .basic(credential)
+        self = isBearer ? .bearer(credential) : isDPoP ? .dpop(credential) : .basic(credential)
     }
 
     /// RFC 9110 §11.2: at least one character of the alphabet, then `=` only.

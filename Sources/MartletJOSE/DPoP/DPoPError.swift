@@ -6,7 +6,8 @@ package struct DPoPError: CodedError, Equatable {
     /// For operators; holds no part of the proof.
     package let message: String
 
-    init(_ code: ErrorCode, _ message: String) {
+    /// - Parameter message: for operators.
+    package init(_ code: ErrorCode, _ message: String) {
         self.code = code
         self.message = message
     }

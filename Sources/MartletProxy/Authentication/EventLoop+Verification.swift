@@ -54,7 +54,11 @@ extension EventLoop {
             loop.replaceCookie(of: exchange, by: replacement)
         }
         // A result of the previous configuration's providers is void: the credential is verified again.
-        resumeRequest(downstream, with: resultEpoch == authenticator.epoch ? result : nil)
+        let result = resultEpoch == authenticator.epoch ? result : nil
+        if loop.exchanges[exchange].credential.proof == .pending {
+            loop.exchanges[exchange].credential.concludeProof(result)
+        }
+        resumeRequest(downstream, with: result)
     }
 
     /// Responds to a request that the authenticator rejected.

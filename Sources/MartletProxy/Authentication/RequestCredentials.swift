@@ -31,6 +31,7 @@ enum RequestCredentials {
             return request
         case .rejected(let rejection): unsafe events.reject(exchange, rejection, bytes)
         case .pending(let request): unsafe events.submitVerification(request, of: exchange, bytes)
+        case .unproven(let request): unsafe RequestProofs.submit(request, of: exchange, bytes, &events)
         }
         return nil
     }
@@ -59,6 +60,17 @@ enum RequestCredentials {
                 routed, bytes, header: header, for: RequestFacts(lent.pointee.record.texts), result: verification,
                 at: events.loop.time, &lent.pointee.credential)
         }
+        if authorization == nil, events.authenticator.acceptsCertificates(routed.route) {
+            do throws(Failure) {
+                if let certificate = unsafe try RequestProofs.clientCertificate(of: exchange, bytes, &events) {
+                    return unsafe events.authenticator.authorize(
+                        routed, certificate: certificate, result: verification, at: events.loop.time,
+                        &lent.pointee.credential)
+                }
+            } catch {
+                return .rejected(Rejection(error))
+            }
+        }
         guard let authorization, events.authenticator.dependsOnRequest(routed.route) else {
             return unsafe events.authenticator.authorize(
                 routed, bytes, authorization: authorization, result: verification, at: events.loop.time,
@@ -84,7 +96,7 @@ extension Verifier.Target {
     func facts(of texts: borrowing RequestTexts) -> RequestFacts? {
         switch self {
         case .provider(let handle): handle.facts(of: texts)
-        case .sessions: nil
+        case .sessions, .proof: nil
         }
     }
 }

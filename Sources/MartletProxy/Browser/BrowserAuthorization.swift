@@ -65,6 +65,9 @@ enum BrowserAuthorization {
         case .pending(let request):
             unsafe events.submitVerification(request, of: exchange, bytes)
             return nil
+        case .unproven(let request):
+            unsafe RequestProofs.submit(request, of: exchange, bytes, &events)
+            return nil
         case .rejected(let rejection):
             return unsafe respond(exchange, rejection, bytes, on: route, browser, isCookie: isCookie, &events)
         }

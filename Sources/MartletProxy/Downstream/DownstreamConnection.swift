@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
@@ -107,6 +108,7 @@ struct DownstreamConnection: ~Copyable, SlabElement {
         } else {
             transport.close()
             handshake.tlsContext = nil
+            if handshake.clientCertificate != nil { handshake.clientCertificate = nil }
             streams = nil
         }
         reader.input.release()
@@ -123,6 +125,8 @@ struct DownstreamHandshake {
     var queuedEvents: Readiness = []
     /// The first flight of the handshake was sent.
     var hasSentServerHello = false
+    /// The certificate that the client sent, once a request has needed it.
+    var clientCertificate: ClientCertificateBytes?
 }
 
 /// Where a downstream connection comes from, and what its listener says about it.

@@ -44,6 +44,7 @@ extension EventLoop {
             return request
         case .rejected(let rejection): unsafe reject(exchange, rejection, bytes)
         case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
+        case .unproven(let request): unsafe RequestProofs.submit(request, of: exchange, bytes, &self)
         }
         return nil
     }

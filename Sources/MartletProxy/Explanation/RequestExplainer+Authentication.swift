@@ -97,6 +97,7 @@ extension RequestExplainer {
                 return .authorized(headers: Self.lines(of: block))
             case .rejected(let rejection): return .rejected(rejection)
             case .pending(let verification): return .pending(verification)
+            case .unproven: return .rejected(Rejection(.proofInvalid("auth.proof_missing")))
             }
         }
     }
@@ -109,6 +110,7 @@ extension RequestExplainer {
             let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe OwnToken.matches($0[range]) }
             return isOwn ? .session : .bearer
         case .basic: return .basic
+        case .dpop: return .bearer
         case .other, .malformed: return .other
         }
     }
@@ -158,6 +160,7 @@ extension RequestExplainer {
     ) async throws(Stop) -> VerificationResult {
         switch request.target {
         case .provider(let handle): return await authenticate(request.credential, handle, facts, &explanation)
+        case .proof: return .failure(.rejected("auth.proof_missing"))
         case .sessions(let sessions):
             guard sharesSessions else {
                 throw Stop(

@@ -1,3 +1,4 @@
+package import MartletAuthenticator
 package import MartletProvider
 package import MartletResponder
 package import MartletRouter
@@ -10,6 +11,8 @@ package struct SignInComponents: Sendable {
     package let subjects: (any SubjectResolving)?
     /// Signs the assertion for upstreams; `nil` without `assertion:`.
     package let assertion: AssertionSigner?
+    /// Verifies proofs of credentials that are bound to keys; `nil` rejects them.
+    package let proofs: (any ProofVerifying)?
     /// The handlers of the route table's mounts, in order.
     package let handlers: [LocalHandler]
     /// What concerns browsers; `nil` without `browser:`.
@@ -17,11 +20,12 @@ package struct SignInComponents: Sendable {
 
     package init(
         sessions: (any SessionVerifying)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
-        handlers: [LocalHandler], browser: BrowserRules? = nil
+        proofs: (any ProofVerifying)? = nil, handlers: [LocalHandler], browser: BrowserRules? = nil
     ) {
         self.sessions = sessions
         self.subjects = subjects
         self.assertion = assertion
+        self.proofs = proofs
         self.handlers = handlers
         self.browser = browser
     }

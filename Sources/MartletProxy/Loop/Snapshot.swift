@@ -46,7 +46,7 @@ package final class Snapshot: Sendable {
     ) {
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
-            subjects: signIn.subjects, assertion: signIn.assertion, names: names)
+            subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
         handlers = signIn.handlers
         browser = signIn.browser
         hasBrowser = signIn.browser != nil

@@ -40,7 +40,8 @@ enum ClientField: UInt8 {
             names.append(
                 (field.name.description, (field == .xRequestID ? ClientField.requestIDLookAlike : own).rawValue))
         }
-        names.append(("HTTP2-Settings", own.rawValue))
+        // A client's own would look like the certificate that a proxy has verified (RFC 9440 §4).
+        for name in ["HTTP2-Settings", "Client-Cert", "Client-Cert-Chain"] { names.append((name, own.rawValue)) }
         // Of the X-Forwarded-* family, names of the default list that the configured list omits are forwarded.
         for name in ServerConfiguration.defaultStrippedHeaders { names.append((name, plain.rawValue)) }
         let letters = Set(stripped.map { FieldLetters.of($0) })

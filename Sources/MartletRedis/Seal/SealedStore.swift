@@ -115,7 +115,7 @@ extension SealedKind {
             case .keys: .key
             case .throttles, .bans: .throttle
             case .loginLocations: .location
-            case .nonces: .nonce
+            case .nonces, .proofs: .nonce
             case .codes: .code
             case .browsers: .browser
             case .outcomes: .response

@@ -168,6 +168,7 @@ package struct Graph: Sendable {
                     accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
             },
             assertion: blueprint.assertion,
+            proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
             browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes) })
     }

@@ -58,7 +58,7 @@ struct ProviderClaims {
         case .header(let name) where !FieldNameSyntax.isValid(name): "the header '\(name)', which is no field name"
         case .header(let name) where unsuitable.contains(name.lowercased()):
             "the header '\(name)', which has a meaning of its own"
-        case .bearerJWT, .bearerPrefix, .basic, .header: nil
+        case .bearerJWT, .bearerPrefix, .basic, .header, .clientCertificate: nil
         }
     }
 
@@ -128,7 +128,7 @@ struct ProviderClaims {
         left.contains { a in
             right.contains { b in
                 switch (a, b) {
-                case (.basic, .basic): true
+                case (.basic, .basic), (.clientCertificate, .clientCertificate): true
                 case (.bearerJWT(let mine), .bearerJWT(let theirs)): !Set(mine).isDisjoint(with: theirs)
                 case (.bearerPrefix(let mine), .bearerPrefix(let theirs)):
                     mine.hasPrefix(theirs) || theirs.hasPrefix(mine)

@@ -1,6 +1,6 @@
 import MartletCore
+import MartletCrypto
 import MartletHTTP
-import MartletTLS
 
 /// A certificate in DER, or a `Client-Cert` field: whatever it has in it, an identity is short text without controls.
 @_cdecl("LLVMFuzzerTestOneInput")

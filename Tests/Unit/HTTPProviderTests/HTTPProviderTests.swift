@@ -67,17 +67,17 @@ private struct Bench {
 
 /// Responses as scripted, and records the calls.
 private final class Service: HTTPCalling {
-    let response = Box<Result<HTTPCallResponse, HTTPCallError>>(.success(HTTPCallResponse(status: 200, body: [])))
+    let scripted = Box<Result<HTTPCallResponse, HTTPCallError>>(.success(HTTPCallResponse(status: 200, body: [])))
     let calls = Box<[HTTPCall]>([])
 
     func says(_ text: String, status: Int = 200, retryAfter: Duration? = nil) {
         let response = HTTPCallResponse(status: status, body: Array(text.utf8), retryAfter: retryAfter)
-        response.withLock { $0 = .success(response) }
+        scripted.withLock { $0 = .success(response) }
     }
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
         calls.withLock { $0.append(call) }
-        return try response.value.get()
+        return try scripted.value.get()
     }
 
     var bodies: [JSONObject] {
@@ -262,7 +262,7 @@ private final class Service: HTTPCalling {
     @Test(arguments: [("fetch.timeout", "http.timeout"), ("fetch.unreachable", "http.unreachable")])
     func `a call without a response is an outage`(failure: String, code: String) async throws {
         let bench = try Bench()
-        bench.service.response.withLock {
+        bench.service.scripted.withLock {
             $0 = .failure(HTTPCallError(code: ErrorCode(rawValue: failure), message: "m"))
         }
         #expect(await bench.code() == "\(code) unavailable")

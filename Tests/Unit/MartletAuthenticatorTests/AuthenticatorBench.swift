@@ -14,6 +14,8 @@ enum Decided: Equatable, Sendable {
     case rejected(Int, ErrorCode)
     /// The name of the provider that has to verify, or "sessions".
     case pending(by: String)
+    /// The thumbprints of the key and of the certificate that a proof is needed of.
+    case unproven(key: String?, certificate: String?)
 }
 
 /// An authenticator with stub providers, as a loop would use it.
@@ -152,7 +154,11 @@ struct AuthenticatorBench: ~Copyable {
             switch request.target {
             case .sessions: return .pending(by: "sessions")
             case .provider(let handle): return .pending(by: handle.name)
+            case .proof: return .pending(by: "proof")
             }
+        case .unproven(let request):
+            return .unproven(
+                key: request.binding.keyThumbprint, certificate: request.binding.certificateThumbprint)
         }
     }
 
@@ -192,11 +198,12 @@ struct AuthenticatorBench: ~Copyable {
     /// A verified caller.
     static func verified(
         _ subject: String = "ada", by provider: String = "tokens", role: String = "admin", expires: Int64 = 2_000,
-        revocationID: UInt64 = 7
+        revocationID: UInt64 = 7, boundTo binding: CredentialBinding? = nil
     ) -> VerificationResult {
         let identity = Identity(
             providerSubject: subject, issuer: "stub", claims: JSONObject([("role", .string(role))]),
-            authTime: UnixTime(seconds: 950), issuedAt: UnixTime(seconds: 950), expiresAt: UnixTime(seconds: expires))
+            authTime: UnixTime(seconds: 950), issuedAt: UnixTime(seconds: 950), expiresAt: UnixTime(seconds: expires),
+            binding: binding)
         return .success(
             VerifiedPrincipal(
                 principal: Principal(identity: identity, provider: provider, sessionID: nil),

@@ -26,6 +26,9 @@ import Testing
         {
         case .pending(let verification): return Requested(verification: verification)
         case .rejected(let rejection): return Requested(rejection: rejection)
+        case .unproven:
+            Issue.record("a proof is needed of a credential that was not verified")
+            return Requested()
         case .authorized(let request):
             Issue.record("authorized on route \(request.route)")
             return Requested()

@@ -120,6 +120,7 @@ import Testing
                 pendingValue = request.credential.withBytes { String(decoding: $0, as: UTF8.self) }
                 pendingScheme = request.credential.scheme
                 return .pending(by: Samples.name(of: request.target) ?? "")
+            case .unproven: return .unproven(key: nil, certificate: nil)
             }
         }
     }

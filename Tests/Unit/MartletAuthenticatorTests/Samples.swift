@@ -120,6 +120,7 @@ enum Samples {
         switch target {
         case .provider(let handle)?: handle.name
         case .sessions?: "sessions"
+        case .proof?: "proof"
         case nil: nil
         }
     }

@@ -16,6 +16,9 @@ import Testing
         case .basic(let credential):
             #expect(token == nil)
             return "basic \(slice(bytes, credential))"
+        case .dpop(let credential):
+            #expect(token == nil && bearerCandidate(bytes.span, of: range) == nil)
+            return "dpop \(slice(bytes, credential))"
         case .other:
             #expect(token == nil)
             return "other"
@@ -29,6 +32,7 @@ import Testing
         ("Bearer abc", "bearer abc"), ("bearer abc", "bearer abc"), ("BEARER   abc", "bearer abc"),
         ("Bearer a.b-c_d~e+f/g==", "bearer a.b-c_d~e+f/g=="),
         ("Bearer \(token)", "bearer \(token)"), ("Basic dTpw", "basic dTpw"), ("basic dTpw=", "basic dTpw="),
+        ("DPoP \(token)", "dpop \(token)"), ("dpop  a", "dpop a"), ("DPoPx a", "other"), ("DPo a", "other"),
         ("Digest username=\"x\"", "other"), ("Negotiate", "other"), ("Bearerx abc", "other"), ("abc", "other"),
         ("Bearer", "malformed"), ("Bearer ", "malformed"), ("Bearer a b", "malformed"), ("Bearer a,b", "malformed"),
         ("Bearer =", "malformed"),

@@ -228,7 +228,7 @@ final class LoopBench {
             {
             case .authorized(let request): unsafe router.forward(request, head, &loop)
             case .rejected(let rejection): fatalError("rejected: \(rejection.failure.reason)")
-            case .pending: fatalError("no route of the bench verifies a credential")
+            case .pending, .unproven: fatalError("no route of the bench verifies a credential")
             }
             return exchange
         }

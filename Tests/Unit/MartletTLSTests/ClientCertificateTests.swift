@@ -3,6 +3,7 @@ import MartletCore
 import MartletTesting
 import Testing
 
+@testable import MartletCrypto
 @testable import MartletTLS
 
 /// Certificates of clients, as DER, made once.

@@ -1,7 +1,9 @@
+import Foundation
 import MartletCore
 import MartletTesting
 import Testing
 
+@testable import MartletCrypto
 @testable import MartletTLS
 
 @Suite struct ClientTrustTests {
@@ -10,7 +12,7 @@ import Testing
 
     init() throws {
         certificates = try ClientCertificates.shared.get()
-        trust = try ClientTrust(file: certificates.authority.certificateFile)
+        trust = try ClientTrust(pem: Self.read(certificates.authority.certificateFile))
     }
 
     /// The code with which a certificate is rejected, an hour or so after it was issued.
@@ -42,7 +44,7 @@ import Testing
         #expect(try code(certificates.below, most) == nil)
         #expect(try code(certificates.below, most + [intermediate]) == .certificateUntrusted)
         // An intermediate authority alone is no anchor, and a client's certificate is no authority.
-        let below = try ClientTrust(file: certificates.intermediate.certificateFile)
+        let below = try ClientTrust(pem: Self.read(certificates.intermediate.certificateFile))
         #expect(try code(certificates.below, below) == .certificateUntrusted)
     }
 
@@ -71,17 +73,18 @@ import Testing
         #expect(try code(weak) == .certificateUntrusted)
     }
 
-    @Test func `needs a file with authorities`() throws {
-        let folder = try TemporaryFolder()
-        for (file, expected) in [
-            ("/nowhere", ErrorCode.tlsTrustUnreadable), (try folder.write("", to: "empty"), .tlsTrustEmpty),
-            (
-                try folder.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: "bad"),
-                .tlsTrustInvalid
-            ),
+    @Test func `needs authorities`() throws {
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        let good = String(decoding: try Self.read(certificates.authority.certificateFile), as: UTF8.self)
+        for (text, expected) in [
+            ("", ErrorCode.certificateAuthorityMissing), ("no certificate\n", .certificateAuthorityMissing),
+            (broken, .certificateAuthorityInvalid), (good + broken, .certificateAuthorityInvalid),
         ] {
-            let failure = #expect(throws: TLSError.self) { try ClientTrust(file: file) }
+            let failure = #expect(throws: ClientCertificateError.self) { try ClientTrust(pem: Array(text.utf8)) }
             #expect(failure?.code == expected)
         }
+        #expect(throws: Never.self) { try ClientTrust(pem: Array("text\n\(good)\(good)more text".utf8)) }
     }
+
+    private static func read(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
 }

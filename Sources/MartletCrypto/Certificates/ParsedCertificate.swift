@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// An owned certificate of OpenSSL.
-@safe struct ParsedCertificate: ~Copyable {
+@safe package struct ParsedCertificate: ~Copyable {
     let pointer: OpaquePointer
 
     /// - Throws: `certificate.too_large` or `certificate.malformed`, also for bytes that encode the same certificate in
@@ -34,7 +34,7 @@ internal import COpenSSL
     deinit { unsafe X509_free(pointer) }
 
     /// A certificate of OpenSSL in DER.
-    @unsafe static func encoded(_ certificate: OpaquePointer?) -> [UInt8]? {
+    @unsafe package static func encoded(_ certificate: OpaquePointer?) -> [UInt8]? {
         var output: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509(certificate, &output)
         guard count > 0, let start = unsafe output else {

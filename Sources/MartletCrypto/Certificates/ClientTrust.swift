@@ -1,24 +1,45 @@
 private import COpenSSL
-package import MartletCore
+public import MartletCore
 
 /// The authorities that certificates of clients have to come from, where the gateway did not see the handshake
 /// (RFC 9440). Immutable and thread-safe.
-@safe package final class ClientTrust: Sendable {
+@safe public final class ClientTrust: Sendable {
     /// The maximum certificates between a client's and an authority's.
-    package static let maximumDepth = 8
+    public static let maximumDepth = 8
     /// OpenSSL's level of 112 bits: RSA from 2048 bits, no SHA-1.
     private static let securityLevel: Int32 = 2
 
     // nonisolated(unsafe): OpenSSL locks the store; it is not changed after init.
     private nonisolated(unsafe) let store: OpaquePointer
 
-    /// Loads a PEM file of authorities.
-    /// - Throws: `tls.ca_unreadable`, `tls.ca_empty` or `tls.ca_invalid`.
-    package init(file: String) throws(TLSError) {
+    /// Loads authorities.
+    /// - Parameter pem: their certificates; text between them is ignored.
+    /// - Throws: `certificate.ca_empty` or `certificate.ca_invalid`.
+    public init(pem: [UInt8]) throws(ClientCertificateError) {
         ERR_clear_error()
-        guard let store = unsafe X509_STORE_new() else { throw TLSError(.tlsSetUpFailed, "no memory") }
+        guard let store = unsafe X509_STORE_new() else { throw Self.untrusted("no memory") }
         unsafe self.store = store
-        _ = try unsafe TrustFile(path: file).load(into: store) { _ in true }
+        let bio = unsafe BIO_new_mem_buf(pem, Int32(clamping: pem.count))
+        defer {
+            unsafe BIO_free(bio)
+            ERR_clear_error()
+        }
+        var count = 0
+        while let authority = unsafe PEM_read_bio_X509(bio, nil, nil, nil) {
+            defer { unsafe X509_free(authority) }
+            guard unsafe X509_STORE_add_cert(store, authority) == 1 else {
+                throw ClientCertificateError(.certificateAuthorityInvalid, "an authority cannot be used")
+            }
+            count += 1
+        }
+        let reason = ERR_get_error()
+        // The end of the text is an error of its own.
+        guard reason == 0 || martlet_tls_error_reason(reason) == PEM_R_NO_START_LINE else {
+            throw ClientCertificateError(.certificateAuthorityInvalid, "authority \(count + 1) is not a certificate")
+        }
+        guard count > 0 else {
+            throw ClientCertificateError(.certificateAuthorityMissing, "there is no certificate")
+        }
     }
 
     deinit { unsafe X509_STORE_free(store) }
@@ -30,7 +51,7 @@ package import MartletCore
     ///   ``maximumDepth`` are rejected.
     /// - Throws: `certificate.not_yet_valid`, `certificate.expired`, `certificate.wrong_purpose` or
     ///   `certificate.untrusted`, and `certificate.malformed` for an intermediate that is none.
-    package func verify(
+    public func verify(
         _ certificate: ClientCertificate, intermediates: [[UInt8]], at now: UnixTime
     ) throws(ClientCertificateError) {
         let leaf = try ParsedCertificate(der: certificate.der)

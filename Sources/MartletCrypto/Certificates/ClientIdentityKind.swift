@@ -1,7 +1,7 @@
 internal import MartletCore
 
 /// Which name of a client's certificate is its identity.
-package enum ClientIdentityKind: String, Sendable, CaseIterable {
+public enum ClientIdentityKind: String, Sendable, CaseIterable {
     /// The URI among the alternative names, such as that of a SPIFFE ID.
     case sanURI = "san_uri"
     /// The host name among the alternative names, in lower case.

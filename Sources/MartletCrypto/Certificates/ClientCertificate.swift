@@ -1,21 +1,21 @@
 private import COpenSSL
-package import MartletCore
+public import MartletCore
 
 /// The certificate with which a client authenticated: its names, dates and fingerprint. Whether it is trusted is not
 /// part of it.
-package struct ClientCertificate: Sendable {
+public struct ClientCertificate: Sendable {
     /// The maximum size in bytes; real ones have about 1 KiB.
-    package static let maximumBytes = 16 * 1024
+    public static let maximumBytes = 16 * 1024
 
     /// As it was sent.
-    package let der: [UInt8]
-    package let notBefore: UnixTime
-    package let notAfter: UnixTime
+    public let der: [UInt8]
+    public let notBefore: UnixTime
+    public let notAfter: UnixTime
     private let digest: [UInt8]
     private let names: ClientCertificateNames
 
     /// - Throws: `certificate.too_large` or `certificate.malformed`.
-    package init(der: [UInt8]) throws(ClientCertificateError) {
+    public init(der: [UInt8]) throws(ClientCertificateError) {
         let certificate = try ParsedCertificate(der: der)
         names = try ClientCertificateNames(certificate)
         (notBefore, notAfter) = unsafe (
@@ -34,17 +34,17 @@ package struct ClientCertificate: Sendable {
     }
 
     /// The SHA-256 of the certificate in lower-case hexadecimal digits.
-    package var fingerprint: String {
+    public var fingerprint: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
     /// The same in base64url, as `cnf` has it in tokens that are bound to the certificate (RFC 8705 §3.1).
-    package var thumbprint: String { Base64URL.encode(digest) }
+    public var thumbprint: String { Base64URL.encode(digest) }
 
     /// Rejects a certificate outside its validity, of which both ends are part (RFC 5280 §4.1.2.5).
     /// - Throws: `certificate.not_yet_valid` or `certificate.expired`.
-    package func checkDates(at now: UnixTime) throws(ClientCertificateError) {
+    public func checkDates(at now: UnixTime) throws(ClientCertificateError) {
         guard notBefore <= now else {
             throw ClientCertificateError(.certificateNotYetValid, "the certificate is not yet valid")
         }
@@ -55,7 +55,7 @@ package struct ClientCertificate: Sendable {
     ///
     /// There must be exactly one name of the kind: of several, the authority did not say which one is the client's.
     /// - Throws: one of the `certificate.identity_` codes.
-    package func identity(_ kind: ClientIdentityKind) throws(ClientCertificateError) -> String {
+    public func identity(_ kind: ClientIdentityKind) throws(ClientCertificateError) -> String {
         switch kind {
         case .fingerprint: return fingerprint
         case .subjectDN: return try subject()

@@ -1,0 +1,95 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+
+/// Credentials that are bound to a key or a certificate of the client (RFC 7800).
+extension Authenticator {
+    /// What follows from a credential's binding.
+    enum ProofCheck {
+        /// Nothing is missing: it is not bound, or the proof of this request was checked.
+        case held
+        case rejected(Failure)
+        case needed(ProofRequest)
+    }
+
+    /// A token with the scheme `DPoP`.
+    func presentBound(_ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange) -> PresentedCredential {
+        let token = unsafe bytes[range]
+        let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
+        return unsafe PresentedCredential(form: form, range: range, value: token, key: token, isDPoP: true)
+    }
+
+    /// Whether the proof of a verified credential was checked, and whether its scheme fits its binding: a token that is
+    /// bound to a key is no bearer token (RFC 9449 §7.1), and no other has the scheme `DPoP`.
+    mutating func checkProof(
+        _ presented: PresentedCredential, _ verified: VerifiedPrincipal, _ binding: CredentialBinding?,
+        isCached: Bool, _ route: Int, _ time: LoopTime, _ credential: inout CredentialState
+    ) -> ProofCheck {
+        guard presented.isDPoP == (binding?.keyThumbprint != nil) else {
+            return .rejected(.proofInvalid(presented.isDPoP ? "auth.token_not_bound" : "auth.bound_token"))
+        }
+        guard let binding, credential.proof != .held else { return .held }
+        if !isCached {
+            unsafe cachePrincipal(
+                verified, presented.form, key: presented.key, route: route, isDecisionCached: false, at: time)
+        }
+        return .needed(ProofRequest(binding, verified, presented.location(route)))
+    }
+
+    /// The outcome for a request whose proof did not hold, or could not be checked.
+    @inline(never)
+    func proofFailed(
+        _ error: AuthenticationError, _ location: CredentialLocation, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        credential.proof = .none
+        let failure = error.disposition == .rejected ? Failure.proofInvalid(error.code) : .authentication(error)
+        return .rejected(Rejection(failure, .verification(error, location)))
+    }
+
+    /// Decides about a request whose only credential is the client's certificate.
+    ///
+    /// - Parameters:
+    ///   - certificate: in DER, and its digest, under which its decision is cached.
+    package mutating func authorize(
+        _ request: consuming RoutedRequest, certificate: ClientCertificateBytes, result: BoxedVerificationResult?,
+        at time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        credential.offersBasic = rules.routes[request.route].acceptsBasic
+        let presented = unsafe PresentedCredential(
+            form: .certificate, range: ByteRange(from: 0, to: 0), value: certificate.der, key: certificate.digest,
+            isDigest: true)
+        return authorize(request, presented, result?.result, time, &credential)
+    }
+
+    /// Whether a client certificate is a credential on a route.
+    package func acceptsCertificates(_ route: Int) -> Bool {
+        rules.routes[route].readsRequest && rules.plan(of: route).acceptsCertificates
+    }
+}
+
+/// The certificate of a client, as the authenticator needs it: made once for each connection.
+@safe package final class ClientCertificateBytes: Sendable {
+    // nonisolated(unsafe): never changed after init.
+    private nonisolated(unsafe) let memory: UnsafeMutableBufferPointer<UInt8>
+    private let digestCount: Int
+    /// The SHA-256 of the certificate in base64url, as `x5t#S256` of a bound token has it (RFC 8705 §3.1).
+    package let thumbprint: String
+
+    /// - Parameter der: the certificate.
+    package init(der: [UInt8]) {
+        let digest = SHA256.digest(der)
+        digestCount = digest.count
+        thumbprint = Base64URL.encode(digest)
+        unsafe memory = .allocate(capacity: digest.count + der.count)
+        _ = unsafe memory.initialize(from: digest + der)
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    /// Valid as long as the certificate is.
+    var digest: UnsafeBufferPointer<UInt8> { unsafe UnsafeBufferPointer(rebasing: memory[..<digestCount]) }
+    /// Valid as long as the certificate is.
+    var der: UnsafeBufferPointer<UInt8> { unsafe UnsafeBufferPointer(rebasing: memory[digestCount...]) }
+}

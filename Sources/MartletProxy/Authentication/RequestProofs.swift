@@ -1,0 +1,133 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletTLS
+
+/// What a request shows of its client: the proof of a key, and a certificate.
+enum RequestProofs {
+    /// Checks the proof of a verified credential: that of a certificate here, that of a key with the store.
+    @inline(never)
+    static func submit(
+        _ request: ProofRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ events: inout EventLoop
+    ) {
+        let binding = request.binding
+        if let expected = binding.certificateThumbprint,
+            let failure = unsafe certificateFailure(expected, exchange, bytes, &events)
+        {
+            return unsafe events.reject(exchange, Rejection(failure), bytes)
+        }
+        guard binding.keyThumbprint != nil else {
+            events.loop.exchanges[exchange].credential.proof = .held
+            return unsafe events.processRequest(
+                exchange, bytes, verification: BoxedVerificationResult(.success(request.verified)))
+        }
+        guard let verifier = events.loop.context.snapshot.authentication.proofs else {
+            return unsafe events.reject(exchange, Rejection(.proofInvalid("auth.proof_not_supported")), bytes)
+        }
+        let proof = unsafe presented(request, exchange, bytes, &events)
+        let downstream = events.loop.exchanges[exchange].downstream
+        let deadline = events.loop.now &+ Authenticator.verificationTimeout
+        let job = Verifier.Job(
+            credential: proof.token, target: .proof(verifier, proof, request.verified), subjects: nil,
+            context: AuthenticationContext(
+                now: events.loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
+                client: events.loop.exchanges.clientNetwork(of: exchange, &events.loop.downstreams)),
+            sink: events.loop.mailbox, exchange: ExchangeID(exchange), epoch: events.authenticator.epoch)
+        events.loop.exchanges[exchange].credential.proof = .pending
+        events.loop.downstreams[downstream].phase = .authenticating
+        events.loop.downstreams.arm(downstream, at: deadline, &events.loop.context)
+        events.loop.verifier.submit(job)
+    }
+
+    /// Why the client's certificate is not the one that a credential is bound to.
+    static func certificateFailure(
+        _ expected: String, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ events: inout EventLoop
+    ) -> Failure? {
+        do throws(Failure) {
+            guard let certificate = unsafe try clientCertificate(of: exchange, bytes, &events) else {
+                return .proofInvalid("auth.certificate_missing")
+            }
+            return certificate.thumbprint.hasSameBytes(as: expected) ? nil : .proofInvalid("auth.certificate_mismatch")
+        } catch {
+            return error
+        }
+    }
+
+    /// The client's certificate: that of the handshake, or the one that a trusted proxy names, which ended the client's
+    /// TLS (RFC 9440). The proxy's own is not the client's.
+    /// - Throws: 400 for a field that a trusted proxy would not send.
+    static func clientCertificate(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) throws(Failure) -> ClientCertificateBytes? {
+        let downstream = events.loop.exchanges[exchange].downstream
+        if events.loop.downstreams[downstream].origin.address.isTrusted {
+            if let der = unsafe try forwardedCertificate(bytes, events.router) {
+                return ClientCertificateBytes(der: der)
+            }
+            let isForwarded = events.router.head.fields.has(.xForwardedFor) || events.router.head.fields.has(.forwarded)
+            guard !isForwarded else { return nil }
+        }
+        let connection =
+            events.loop.downstreams[downstream].isStream
+            ? events.loop.downstreams[downstream].stream.connection : downstream
+        if let known = events.loop.downstreams[connection].handshake.clientCertificate { return known }
+        guard let der = events.loop.downstreams[connection].transport.engine?.peerCertificate else { return nil }
+        let certificate = ClientCertificateBytes(der: der)
+        events.loop.downstreams[connection].handshake.clientCertificate = certificate
+        return certificate
+    }
+
+    /// The certificate in the field `Client-Cert`; `nil` without the field.
+    private static func forwardedCertificate(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ router: borrowing RequestRouter
+    ) throws(Failure) -> [UInt8]? {
+        let values = unsafe values(of: "client-cert", bytes, router)
+        guard let value = values.first else { return nil }
+        guard values.count == 1 else { throw .malformed("client_cert.repeated") }
+        do throws(ClientCertificateFieldError) {
+            return try ClientCertificateFields.certificate(value)
+        } catch {
+            throw .malformed(error.code)
+        }
+    }
+
+    /// What the proof has to be for: the URL as the client sees it.
+    static func presented(
+        _ request: ProofRequest, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ events: inout EventLoop
+    ) -> PresentedProof {
+        let origin = events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin
+        var scheme = origin.rules.isSecure ? "https" : "http"
+        var authority = unsafe String(decoding: bytes[events.router.head.authority], as: UTF8.self)
+        if origin.address.isTrusted {
+            if let forwarded = unsafe values(of: "x-forwarded-proto", bytes, events.router).last {
+                scheme = String(decoding: forwarded, as: UTF8.self)
+            }
+            if let forwarded = unsafe values(of: "x-forwarded-host", bytes, events.router).last {
+                authority = String(decoding: forwarded, as: UTF8.self)
+            }
+        }
+        return unsafe PresentedProof(
+            proofs: values(of: "dpop", bytes, events.router),
+            method: String(decoding: bytes[events.router.head.methodText], as: UTF8.self),
+            scheme: scheme, authority: authority, path: String(decoding: bytes[events.router.head.path], as: UTF8.self),
+            token: request.location.form.credential(Array(bytes[request.location.range])))
+    }
+
+    /// The values of the fields with a name in lower case.
+    private static func values(
+        of name: String, _ bytes: UnsafeBufferPointer<UInt8>, _ router: borrowing RequestRouter
+    ) -> [[UInt8]] {
+        var values: [[UInt8]] = []
+        for index in 0..<router.head.fields.count {
+            let field = router.head.fields[index]
+            guard unsafe String(decoding: bytes[field.name], as: UTF8.self).lowercased() == name else { continue }
+            unsafe values.append(Array(bytes[field.value]))
+        }
+        return values
+    }
+}

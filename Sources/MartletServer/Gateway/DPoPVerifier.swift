@@ -1,0 +1,58 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletJOSE
+internal import MartletProvider
+
+/// Verifies DPoP proofs (RFC 9449 §4.3), and marks each in the store that instances share, so that it is used once.
+struct DPoPVerifier: ProofVerifying {
+    /// How long after its creation a proof is accepted, and how far ahead a client's clock may be, in seconds.
+    static let maximumAge: Int64 = 60
+    static let maximumSkew: Int64 = 5
+
+    private let store: any SharedStoring
+    private let keyPrefix: String
+    private let policy = DPoPPolicy(
+        algorithms: [.es256, .es384, .es512, .edDSA, .ps256], maximumAge: maximumAge, maximumSkew: maximumSkew,
+        nonces: nil)
+
+    /// - Parameter keyPrefix: of every key in the store.
+    init(store: any SharedStoring, keyPrefix: String) {
+        self.store = store.partition(.proofs)
+        self.keyPrefix = keyPrefix
+    }
+
+    func verify(
+        _ proof: PresentedProof, boundTo thumbprint: String, in context: AuthenticationContext
+    ) async throws(AuthenticationError) {
+        let confirmation: DPoPConfirmation
+        do throws(DPoPError) { confirmation = try confirm(proof, at: context.now) } catch {
+            throw .rejected(error.code, cause: error)
+        }
+        guard confirmation.thumbprint.hasSameBytes(as: thumbprint) else { throw .rejected("dpop.wrong_key") }
+        // Longer than any instance accepts the proof.
+        let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(context.now.seconds)
+        let seconds = lifetime.overflow ? 0 : max(lifetime.partialValue, 0)
+        let isFirst: Bool
+        do throws(StoreError) {
+            isFirst = try await store.setIfAbsent(
+                [1], for: "\(keyPrefix)dpop:\(confirmation.replayKey)",
+                lifetime: .seconds(min(seconds, 2 * Self.maximumAge) + 2 * Self.maximumSkew))
+        } catch {
+            throw .unavailable("dpop.store_unavailable", cause: error)
+        }
+        guard isFirst else { throw .rejected("dpop.replayed") }
+    }
+
+    private func confirm(_ proof: PresentedProof, at now: UnixTime) throws(DPoPError) -> DPoPConfirmation {
+        let text = try DPoPProof.only(of: proof.proofs)
+        let parsed = try DPoPProof(text, policy: policy)
+        guard
+            let target = DPoPTarget(
+                scheme: Array(proof.scheme.utf8), authority: Array(proof.authority.utf8), path: Array(proof.path.utf8))
+        else { throw DPoPError(.dpopURLMismatch, "the request has no URL that a proof could name") }
+        return try parsed.confirmation(
+            for: DPoPRequest(
+                method: proof.method, target: target, accessToken: proof.token.withBytes { $0 }),
+            policy: policy, now: now)
+    }
+}
