@@ -114,8 +114,13 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "APIKeyProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "BundledProviders",
-        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider"], folder: "Plugins",
+        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider", "APIKeyProvider"],
+        folder: "Plugins",
         tests: false),
     Room(
         name: "MartletSignIn",

@@ -1,3 +1,4 @@
+private import APIKeyProvider
 private import AppleProvider
 public import MartletProvider
 private import PasswordProvider
@@ -7,6 +8,7 @@ private import WeChatProvider
 public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {
+        registry.register(APIKeyProvider.self)
         registry.register(AppleProvider.self)
         registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)
