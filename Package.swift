@@ -114,6 +114,10 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "APIKeyProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "HTTPProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
@@ -128,8 +132,8 @@ let rooms: [Room] = [
     Room(
         name: "BundledProviders",
         imports: [
-            "MartletProvider", "AppleProvider", "HTTPProvider", "MTLSProvider", "OIDCProvider", "PasswordProvider",
-            "WeChatProvider",
+            "MartletProvider", "APIKeyProvider", "AppleProvider", "HTTPProvider", "MTLSProvider", "OIDCProvider",
+            "PasswordProvider", "WeChatProvider",
         ],
         folder: "Plugins",
         tests: false),

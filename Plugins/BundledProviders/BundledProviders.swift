@@ -1,3 +1,4 @@
+private import APIKeyProvider
 private import AppleProvider
 private import HTTPProvider
 private import MTLSProvider
@@ -10,6 +11,7 @@ private import WeChatProvider
 public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {
+        registry.register(APIKeyProvider.self)
         registry.register(AppleProvider.self)
         registry.register(HTTPProvider.self)
         registry.register(MTLSProvider.self)

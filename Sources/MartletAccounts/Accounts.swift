@@ -3,8 +3,8 @@ package import MartletEvents
 package import MartletIO
 
 /// An account store with the outbox in the same database, so that a change and its event are one transaction.
-package typealias AccountDatabase = AccountAdministering & AccountStoring & IdentityLifeHolding
-    & IdentityTransferHolding & LeaseStoring & OutboxStoring & PasswordLinkStoring
+package typealias AccountDatabase = APIKeyHolding & AccountAdministering & AccountStoring
+    & IdentityLifeHolding & IdentityTransferHolding & LeaseStoring & OutboxStoring & PasswordLinkStoring
 
 /// The settings of `accounts:` for PostgreSQL.
 package struct AccountPool: Sendable, Equatable {

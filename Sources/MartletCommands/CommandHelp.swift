@@ -144,6 +144,7 @@ enum CommandHelp {
             accounts:, 64 usage.
             """
         ),
+        ("key", key),
         (
             "session",
             """
@@ -289,6 +290,32 @@ enum CommandHelp {
 
         Exit codes: 0 forwarded, 1 rejected, 69 undecidable because a dependency is unavailable, 78 the configuration has
         errors, 64 usage.
+        """
+
+    private static let key = """
+        create --subject SUBJECT [--account] [--claims NAME=VALUE]... [--scope A,B] [--expires DURATION]
+                 | list [--limit N] [--after ID] | revoke ID | rotate ID [--grace DURATION]
+                 [--json] [--config FILE] [--provider NAME]
+
+        Manages the API keys of a provider of kind api_key, in the account store or in its keys_file. create and rotate print
+        the key on standard output, and never again: only a digest of it is stored. A change reaches running gateways within
+        a second.
+
+          --subject SUBJECT  whose key it is: upstreams see <provider>:SUBJECT
+          --account          SUBJECT is that of an account, which upstreams see as it is, with its claims
+          --claims CLAIM     a claim of the key: role=partner is a text, teams=a,b a list, level:=3 a value as JSON; may be
+                             repeated
+          --scope A,B        the scopes of the key, as the claim scope; may be repeated
+          --expires DURATION when the key expires, such as 90d; default: never
+          --grace DURATION   for how long rotate leaves the old key valid, too; default: 0s
+          --limit N          list at most N keys
+          --after ID         list the keys behind this id: the last one of the page before
+        \(configOption)
+          --provider NAME    the provider, if several have keys
+          --json             print JSON
+
+        Exit codes: 0 done, 64 no such key or account, or usage, 69 a store is unavailable or the file cannot be changed,
+        78 the configuration has errors or no provider with keys.
         """
 
     private static let simulate = """

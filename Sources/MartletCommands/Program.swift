@@ -36,6 +36,9 @@ package struct Program: Sendable {
                                                         manage accounts and their claims
           accounts copy --from sqlite:PATH --to postgresql://... [--final] | migrate [--check] [--json] [--config FILE]
                                                         copy all accounts from SQLite to PostgreSQL; upgrade the schema
+          key      create --subject S [--account] [--claims NAME=VALUE]... [--scope A,B] [--expires 90d] | list [--limit N]
+                   [--after ID] | revoke ID | rotate ID [--grace 1h] [--json] [--config FILE] [--provider NAME]
+                                                        manage API keys; create and rotate print the key, once
           session  list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]
                                                         show or end the sessions of a subject
           events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
@@ -53,8 +56,8 @@ package struct Program: Sendable {
 
     /// Every command, for suggestions.
     static let commands = [
-        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "accounts", "session", "events",
-        "apple", "keygen", "schema", "reload", "health", "version", "help",
+        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "accounts", "key", "session",
+        "events", "apple", "keygen", "schema", "reload", "health", "version", "help",
     ]
 
     /// Whether the command runs until a signal ends it.
@@ -124,6 +127,7 @@ package struct Program: Sendable {
                 rest, allowing: ["config", "claim", "limit", "after"], flags: ["json", "disabled"],
                 words: AccountCommand.maximumWords)
             return try await AccountCommand(options, registry).run()
+        case "key": return try await KeyCommand(rest, registry).run()
         case "session":
             let options = try Options(
                 rest, allowing: ["config", "subject", "id", "provider", "limit", "after"], flags: ["json"], words: 1)

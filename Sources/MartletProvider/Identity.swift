@@ -1,6 +1,16 @@
 public import MartletCore
 public import MartletJSON
 
+/// Where the subject comes from that upstreams see; without an account store it is always ``provider``.
+public enum SubjectSource: Sendable, Hashable {
+    /// The account of the identity, which is created if there is none.
+    case account
+    /// The provider alone: `<provider>:<provider subject>`, also where there is an account store.
+    case provider
+    /// The provider's subject is that of an account, which must exist and be neither disabled nor deleted.
+    case existingAccount
+}
+
 /// The authenticated identity of a caller.
 public struct Identity: Sendable {
     /// The provider's identifier of the user: stable, opaque and printable.
@@ -21,13 +31,17 @@ public struct Identity: Sendable {
     public let reusableUntil: UnixTime
     /// What the credential is bound to; `nil` for one that whoever has it may use.
     public let binding: CredentialBinding?
+    /// Where the subject comes from that upstreams see.
+    public let subjectSource: SubjectSource
 
     /// - Parameters:
     ///   - reusableUntil: `nil` for `expiresAt`.
     ///   - binding: the proof that each request needs besides the credential.
+    ///   - subjectSource: for a direct credential; a login always has an account.
     public init(
         providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
-        expiresAt: UnixTime, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil
+        expiresAt: UnixTime, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil,
+        subjectSource: SubjectSource = .account
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer
@@ -35,6 +49,7 @@ public struct Identity: Sendable {
         self.authTime = authTime
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
+        self.subjectSource = subjectSource
         self.reusableUntil = min(reusableUntil ?? expiresAt, expiresAt)
         self.binding = binding
     }

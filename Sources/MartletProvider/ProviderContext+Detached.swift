@@ -31,19 +31,21 @@ extension ProviderContext {
 
 extension ProviderContext.Services {
     /// Services without network access, with a store in memory.
-    /// - Parameter store: instead of one in memory.
+    /// - Parameters:
+    ///   - store: instead of one in memory.
+    ///   - keys: instead of none, or of keys that are unavailable.
     public static func detached(
-        clock: Clock, hasUsers: Bool, store: (any SharedStoring)? = nil
+        clock: Clock, hasUsers: Bool, store: (any SharedStoring)? = nil, keys: (any APIKeyStoring)? = nil
     ) -> ProviderContext.Services {
         ProviderContext.Services(
             clock: clock, http: OfflineServices(), store: store ?? MemoryStore(clock: clock),
             hashing: ThreadPool(name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
-            users: hasUsers ? OfflineServices() : nil)
+            users: hasUsers ? OfflineServices() : nil, keys: keys ?? (hasUsers ? OfflineServices() : nil))
     }
 }
 
 /// Fails every operation, in place of external services.
-private struct OfflineServices: KeyFetching, HTTPCalling, UserRecordStoring {
+private struct OfflineServices: KeyFetching, HTTPCalling, UserRecordStoring, APIKeyStoring {
     private static let outage = StoreError(code: "store.not_allowed", message: "the store is unavailable offline")
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
@@ -61,4 +63,20 @@ private struct OfflineServices: KeyFetching, HTTPCalling, UserRecordStoring {
     }
 
     func removeRecord(for key: String) async throws(StoreError) -> Bool { throw Self.outage }
+
+    func add(_ key: APIKeyRecord) async throws(StoreError) -> Bool { throw Self.outage }
+
+    func key(_ id: String) async throws(StoreError) -> APIKeyRecord? { throw Self.outage }
+
+    func keys(after start: String, limit: Int) async throws(StoreError) -> [APIKeyRecord] { throw Self.outage }
+
+    func revoke(_ id: String, at now: UnixTime) async throws(StoreError) -> APIKeyRecord? { throw Self.outage }
+
+    func rotate(
+        _ id: String, to digest: [UInt8], acceptingPreviousUntil end: UnixTime?, at now: UnixTime
+    ) async throws(StoreError) -> APIKeyRecord? { throw Self.outage }
+
+    func noteUses(_ uses: [(id: String, at: UnixTime)]) async throws(StoreError) { throw Self.outage }
+
+    func changes(since version: Int64?) async throws(StoreError) -> APIKeyChanges { throw Self.outage }
 }

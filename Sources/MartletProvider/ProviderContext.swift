@@ -17,16 +17,19 @@ public struct ProviderContext: Sendable {
         public let hashing: ThreadPool
         /// The password users of the account store; `nil` without `accounts`.
         public let users: (any UserRecordStoring)?
+        /// The API keys of the provider in the account store; `nil` without `accounts`.
+        public let keys: (any APIKeyStoring)?
 
         public init(
             clock: Clock, http: any HTTPCalling, store: any SharedStoring, hashing: ThreadPool,
-            users: (any UserRecordStoring)?
+            users: (any UserRecordStoring)?, keys: (any APIKeyStoring)? = nil
         ) {
             self.clock = clock
             self.http = http
             self.store = store
             self.hashing = hashing
             self.users = users
+            self.keys = keys
         }
     }
 
@@ -41,16 +44,18 @@ public struct ProviderContext: Sendable {
     private let makeIssuerKeys:
         @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
     private let forget: @Sendable () -> Void
+    private let forgetSubjects: @Sendable ([String]) -> Void
 
     /// - Parameters:
     ///   - storeKeyPrefix: the prefix of every key in the store.
     ///   - makeIssuerKeys: creates the key cache of one issuer: URL, allowed algorithms, callback for removed keys.
     ///   - forget: invalidates the decisions of this provider that event loops have cached.
+    ///   - forgetSubjects: invalidates those about some subjects, in this process alone.
     public init(
         name: String, services: Services, logger: Logger, storeKeyPrefix: String,
         makeIssuerKeys:
             @escaping @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys,
-        forget: @escaping @Sendable () -> Void
+        forget: @escaping @Sendable () -> Void, forgetSubjects: @escaping @Sendable ([String]) -> Void = { _ in }
     ) {
         self.name = name
         self.services = services
@@ -59,6 +64,7 @@ public struct ProviderContext: Sendable {
         nonces = NonceIssuer(store: services.store, keyPrefix: storeKeyPrefix, clock: services.clock)
         self.makeIssuerKeys = makeIssuerKeys
         self.forget = forget
+        self.forgetSubjects = forgetSubjects
     }
 
     public var clock: Clock { services.clock }
@@ -66,6 +72,7 @@ public struct ProviderContext: Sendable {
     public var store: any SharedStoring { services.store }
     public var hashing: ThreadPool { services.hashing }
     public var users: (any UserRecordStoring)? { services.users }
+    public var keys: (any APIKeyStoring)? { services.keys }
 
     /// The store key for a value of this provider, distinct from those of other providers and of the core.
     public func storeKey(_ suffix: String) -> String { "\(storeKeyPrefix)provider:\(name):\(suffix)" }
@@ -95,4 +102,14 @@ public struct ProviderContext: Sendable {
 
     /// Invalidates all cached decisions of this provider: each token is verified again on its next use.
     public func invalidateDecisions() { forget() }
+
+    /// Invalidates the cached decisions of this instance about some subjects, and no others: their credentials are
+    /// verified again on the next use, and those of requests in progress immediately.
+    /// - Parameter subjects: as upstreams see them: ``subject(_:)``, or those of accounts.
+    public func invalidateDecisions(of subjects: [String]) {
+        if !subjects.isEmpty { forgetSubjects(subjects) }
+    }
+
+    /// The subject that upstreams see for one of this provider's without an account: see ``SubjectSource/provider``.
+    public func subject(_ providerSubject: String) -> String { "\(name):\(providerSubject)" }
 }

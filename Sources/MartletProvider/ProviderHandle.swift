@@ -79,6 +79,7 @@ package final class ProviderHandle: Sendable {
 
     package var onlineChecking: (any OnlineChecking)? { provider as? any OnlineChecking }
     package var userCreating: (any UserCreating)? { provider as? any UserCreating }
+    package var keyIssuing: (any APIKeyIssuing)? { provider as? any APIKeyIssuing }
     package var userUnlocking: (any UserUnlocking)? { provider as? any UserUnlocking }
     package var transferring: (any Transferring)? { provider as? any Transferring }
 }

@@ -7,19 +7,23 @@ package import MartletProvider
 /// Resolves the subject of a direct bearer token: that of the identity's account, the same as in its sessions.
 package struct AccountSubjects: SubjectResolving {
     private let accounts: (any AccountStoring)?
+    private let directory: (any AccountAdministering)?
     private let rules: LoginClaimRules
     private let transfers: TransferredIdentities?
     private let clock: Clock
 
     /// - Parameters:
     ///   - accounts: `nil` without `accounts:`; subjects are then `<provider>:<subject>`.
+    ///   - directory: the same store, where identities may name accounts: see ``SubjectSource/existingAccount``.
     ///   - rules: give accounts claims.
     ///   - transfers: recognizes users who moved from another team of developers.
     package init(
-        accounts: (any AccountStoring)?, rules: LoginClaimRules = LoginClaimRules(),
+        accounts: (any AccountStoring)?, directory: (any AccountAdministering)? = nil,
+        rules: LoginClaimRules = LoginClaimRules(),
         transfers: TransferredIdentities? = nil, clock: Clock
     ) {
         self.accounts = accounts
+        self.directory = directory
         self.rules = rules
         self.transfers = transfers
         self.clock = clock
@@ -27,11 +31,14 @@ package struct AccountSubjects: SubjectResolving {
 
     /// The subject of the identity's account, which is created if there is none; a disabled account is denied.
     ///
+    /// An identity that names an existing account gets no other one, and one without an account gets none.
+    ///
     /// No claims are stored from such a token: those that an app sends only once come with a login.
     package func subject(
         of identity: Identity, provider: String
     ) async throws(AuthenticationError) -> ResolvedSubject {
-        guard let accounts else { return Self.withoutAccount(identity, provider) }
+        guard let accounts, identity.subjectSource != .provider else { return Self.withoutAccount(identity, provider) }
+        guard identity.subjectSource == .account else { return try await existing(identity, accounts) }
         let account: Account
         do throws(AccountError) {
             try await transfers?.follow(identity, provider: provider)
@@ -48,7 +55,8 @@ package struct AccountSubjects: SubjectResolving {
     package func knownSubject(
         of identity: Identity, provider: String
     ) async throws(AuthenticationError) -> ResolvedSubject? {
-        guard let accounts else { return Self.withoutAccount(identity, provider) }
+        guard let accounts, identity.subjectSource != .provider else { return Self.withoutAccount(identity, provider) }
+        guard identity.subjectSource == .account else { return try await existing(identity, accounts) }
         let account: Account?
         do throws(AccountError) {
             let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
@@ -58,6 +66,25 @@ package struct AccountSubjects: SubjectResolving {
         }
         guard let account else { return nil }
         return try await resolved(account, of: identity, accounts)
+    }
+
+    /// The account that an identity names, with its claims.
+    private func existing(
+        _ identity: Identity, _ accounts: any AccountStoring
+    ) async throws(AuthenticationError) -> ResolvedSubject {
+        guard let directory else { throw .unavailable(.accountsNotStarted) }
+        let account: AccountRecord?
+        let claims: AccountClaims
+        do throws(AccountError) {
+            account = try await directory.account(identity.providerSubject)
+            let hasClaims = account.map { !$0.claims.isEmpty } ?? false
+            claims = hasClaims ? try await accounts.claims(of: identity.providerSubject).claims : AccountClaims()
+        } catch {
+            throw .unavailable(error.code, cause: error)
+        }
+        guard let account, account.deletion == nil else { throw .rejected(.accountDeleted) }
+        guard account.disabledAt == nil else { throw .denied(.accountDisabled) }
+        return ResolvedSubject(account.subject, claims: claims)
     }
 
     private static func withoutAccount(_ identity: Identity, _ provider: String) -> ResolvedSubject {

@@ -16,7 +16,7 @@ KINDS = {
 SIGNING_KEY = "bWFydGxldC1tYXJ0bGV0LW1hcnRsZXQtbWFydGxldCE="
 # The content of files that are no secrets of any form.
 CONTENTS = {"secret_file": SIGNING_KEY, "deny_file": "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:1\n",
-            "logo_file": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'}
+            "keys_file": "", "logo_file": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'}
 
 
 def sections(text):

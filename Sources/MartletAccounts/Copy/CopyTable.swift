@@ -45,6 +45,12 @@ struct CopyTable: Sendable {
             ]),
         CopyTable("identity_subjects", key: ["provider", "subject"], ["identity"]),
         CopyTable("users", key: ["key"], ["name", "hash", "#disabled", "#created_at", "#changed_at", "claims"]),
+        CopyTable(
+            "api_keys", key: ["provider", "id"],
+            [
+                "digest", "previous_digest", "#previous_until", "subject", "#is_account", "claims", "scopes",
+                "#created_at", "#rotated_at", "#expires_at", "#revoked_at", "#last_used_at", "#version",
+            ]),
         CopyTable("grants", key: ["identity", "client"], ["key_id", "token"]),
         CopyTable("grant_keys", key: ["key_id"], ["canary"]),
         CopyTable(

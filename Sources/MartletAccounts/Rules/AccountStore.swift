@@ -3,12 +3,13 @@ internal import MartletEvents
 internal import MartletJSON
 
 /// The account store on either engine.
-struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHolding {
+struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHolding, APIKeyHolding {
     let engine: any AccountEngine
     let clock: Clock
     let recorder = EventRecorder()
     let life: any IdentityLifeStoring
     let transfers: any IdentityTransferStoring
+    let keys: APIKeyStores
     private let rules: IdentityRules
 
     init(_ engine: any AccountEngine, clock: Clock, logger: Logger) {
@@ -16,6 +17,7 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         self.clock = clock
         life = IdentityLifeStore(engine, recorder)
         transfers = IdentityTransferStore(engine, recorder)
+        keys = APIKeyStores { KeyStore(engine: engine, provider: $0) }
         rules = IdentityRules(dialect: engine.dialect, recorder: recorder, logger: logger)
     }
 

@@ -243,7 +243,12 @@ struct LifeRules: Sendable {
     private static func removal(of account: String, _ policy: DeletionPolicy, at now: Int64) -> [Query] {
         let removals: [LifeStatement] = policy.anonymizes ? [.removeIdentities] : [.releaseGrants, .releaseSubjects]
         let record: LifeStatement = policy.anonymizes ? .erase : .retain
-        let values = policy.anonymizes ? [Query(.removeClaimValues, .text(account))] : []
+        let values =
+            policy.anonymizes
+            ? [
+                Query(.removeClaimValues, .text(account)),
+                Query(.key(.erase), .text(account), .integer(now / 1000)),
+            ] : []
         return removals.map { Query(.life($0), .text(account)) } + values
             + [Query(.life(record), .text(account), .integer(now / 1000))]
     }

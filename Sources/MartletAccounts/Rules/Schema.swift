@@ -96,6 +96,7 @@ extension Schema {
             Migration(version: 11, statements: identityTransfers(dialect)),
             Migration(version: 12, statements: emailDigests(dialect)),
             Migration(version: 13, statements: profileClaims(dialect)),
+            Migration(version: 14, statements: keyTables(dialect)),
         ]
     }
 
@@ -274,6 +275,35 @@ extension Schema {
     /// What users say of themselves; null until they do.
     private static func profileClaims(_ dialect: Dialect) -> [String] {
         ["ALTER TABLE accounts ADD COLUMN profile_claims \(ColumnTypes(dialect).text)"]
+    }
+
+    /// API keys; `version` is the highest of the provider when a key was added, rotated or revoked.
+    private static func keyTables(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            """
+            CREATE TABLE api_keys (
+                provider \(types.key) NOT NULL,
+                id \(types.key) NOT NULL,
+                digest \(types.text) NOT NULL,
+                previous_digest \(types.text),
+                previous_until \(types.integer),
+                subject \(types.key) NOT NULL,
+                is_account \(types.integer) NOT NULL CHECK (is_account IN (0, 1)),
+                claims \(types.text) NOT NULL,
+                scopes \(types.text) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                rotated_at \(types.integer),
+                expires_at \(types.integer),
+                revoked_at \(types.integer),
+                last_used_at \(types.integer),
+                version \(types.integer) NOT NULL,
+                PRIMARY KEY (provider, id)
+            )\(types.strict)
+            """,
+            "CREATE INDEX api_keys_version ON api_keys (provider, version)",
+            "CREATE INDEX api_keys_account ON api_keys (subject) WHERE is_account = 1",
+        ]
     }
 
     /// `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules have set;

@@ -55,6 +55,7 @@ enum Statement: Sendable, Hashable {
     case outbox(OutboxStatement)
     case life(LifeStatement)
     case link(LinkStatement)
+    case key(KeyStatement)
     case transfer(TransferStatement)
 
     /// Literal SQL, for the schema and transactions; never kept.
@@ -73,6 +74,7 @@ enum Statement: Sendable, Hashable {
         case .outbox(let statement): return statement.text(dialect)
         case .life(let statement): return statement.text(dialect)
         case .link(let statement): return statement.text(dialect)
+        case .key(let statement): return statement.text
         case .transfer(let statement): return statement.text(dialect)
         case .findSubject: return Statement.found
         case .lockSubject: return Statement.found + forUpdate

@@ -11,14 +11,30 @@ extension Duration: ConfigurationQuantity {
     /// `250ms`, `10s`, `15m`, `1h`, `30d`: a whole number followed by one unit.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a duration").text
-        guard let (amount, name) = splitQuantity(text), let unit = Self.units.first(where: { $0.name == name }) else {
+        guard let parsed = Self.milliseconds(text) else {
             throw node.error(.configBadDuration, "\(quoted(text)) is not a duration such as 250ms, 10s, 15m, 1h or 30d")
         }
-        let (milliseconds, overflow) = amount.multipliedReportingOverflow(by: unit.milliseconds)
-        guard !overflow, .milliseconds(milliseconds) <= Self.longestConfigured else {
+        guard parsed <= Int(Self.longestConfigured.wholeMilliseconds) else {
             throw node.error(.configBadDuration, "\(quoted(text)) is longer than 3650d")
         }
-        self = .milliseconds(milliseconds)
+        self = .milliseconds(parsed)
+    }
+
+    /// A duration in the same form outside of a configuration, such as that of an option; `nil` for anything else.
+    package init?(configurationText text: String) {
+        guard let parsed = Self.milliseconds(text), parsed <= Int(Self.longestConfigured.wholeMilliseconds) else {
+            return nil
+        }
+        self = .milliseconds(parsed)
+    }
+
+    /// The milliseconds of a text, saturating; `nil` for one in another form.
+    private static func milliseconds(_ text: String) -> Int? {
+        guard let (amount, name) = splitQuantity(text), let unit = units.first(where: { $0.name == name }) else {
+            return nil
+        }
+        let (milliseconds, overflow) = amount.multipliedReportingOverflow(by: unit.milliseconds)
+        return overflow ? .max : milliseconds
     }
 
     public static var rangeCode: ErrorCode { .configBadDuration }

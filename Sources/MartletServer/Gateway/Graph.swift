@@ -165,7 +165,7 @@ package struct Graph: Sendable {
             sessions: verifying(sessions, configuration.store, store, clock),
             subjects: parts.accounts.map {
                 AccountSubjects(
-                    accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
+                    accounts: $0, directory: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
             },
             assertion: blueprint.assertion,
             proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
@@ -192,7 +192,7 @@ package struct Graph: Sendable {
             services: ProviderContext.Services(
                 clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name)),
                 store: store.values,
-                hashing: services.hashing, users: parts.accounts),
+                hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name]),
             logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let label = IssuerKeysRegistry.Label(
@@ -205,7 +205,7 @@ package struct Graph: Sendable {
                         onKeysRemoved: onRemoved)
                 }
             },
-            forget: { store.invalidateEverywhere() })
+            forget: { store.invalidateEverywhere() }, forgetSubjects: { store.verifyAgain($0) })
         context.nonces = store.nonces
         return context
     }

@@ -183,6 +183,12 @@ package final class SharedStore: Sendable {
         await published
     }
 
+    /// Has every loop of this instance, and of no other, drop its decisions about some subjects, and verify what
+    /// requests in progress were admitted by.
+    func verifyAgain(_ subjects: [String]) {
+        invalidator.sessionsChanged(subjects.map { SubjectRevocationID.of($0) })
+    }
+
     /// Notifies running gateways, from a process without loops; returns when the message is published.
     package func notifyOthers(_ subject: String) async {
         await publish(RevocationMessage.bytes([SubjectRevocationID.of(subject)]))

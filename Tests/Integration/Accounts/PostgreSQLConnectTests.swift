@@ -78,7 +78,7 @@ import Testing
     }
 
     private static let toVersion3 = """
-        ALTER TABLE accounts DROP COLUMN profile_claims; \
+        DROP TABLE api_keys; ALTER TABLE accounts DROP COLUMN profile_claims; \
         ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; DROP TABLE ended_sessions; \
         DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; DROP INDEX identities_check; \
         ALTER TABLE identities DROP COLUMN state, DROP COLUMN state_at, DROP COLUMN confirmed_at, \
@@ -117,7 +117,7 @@ import Testing
             try await stores[2].noteLogin(of: subject, with: "apple", at: noon)
             #expect(try await stores[3].linkedIdentities(of: subject).map(\.lastLoginAt) == [noon])
         }
-        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "13")
+        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "14")
     }
 
     @Test func `runs on the schema of the next version`() async throws {

@@ -171,6 +171,7 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
+        (13, "\(toVersion13)DELETE FROM martlet_schema WHERE version > 13"),
         (12, "\(toVersion12)DELETE FROM martlet_schema WHERE version > 12"),
         (10, "\(toVersion10)DELETE FROM martlet_schema WHERE version > 10"),
         (9, "\(toVersion9)DELETE FROM martlet_schema WHERE version > 9"),
@@ -181,8 +182,9 @@ import Testing
     ]
 
     /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers, digests of
-    /// addresses, profiles.
-    private static let toVersion12 = "ALTER TABLE accounts DROP COLUMN profile_claims; "
+    /// addresses, profiles, API keys.
+    private static let toVersion13 = "DROP TABLE api_keys; "
+    private static let toVersion12 = toVersion13 + "ALTER TABLE accounts DROP COLUMN profile_claims; "
     private static let toVersion10 =
         toVersion12 + "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
     private static let toVersion9 = toVersion10 + "DROP TABLE ended_sessions; "

@@ -61,6 +61,47 @@ import Testing
         }
     }
 
+    @Test func `an identity may name its account, or have none`() async throws {
+        try await withStand { stand, accounts in
+            let store = try #require(accounts as? AccountStore)
+            let subjects = AccountSubjects(accounts: store, directory: store, clock: .system)
+            let now = UnixTime(seconds: 0)
+            func identity(_ subject: String, _ source: SubjectSource) -> Identity {
+                Identity(
+                    providerSubject: subject, issuer: "i", claims: [:], authTime: now, issuedAt: now, expiresAt: now,
+                    subjectSource: source)
+            }
+            func resolve(_ subject: String, _ source: SubjectSource = .existingAccount) async -> String {
+                do throws(AuthenticationError) {
+                    let resolved = try await subjects.subject(of: identity(subject, source), provider: "keys")
+                    let known = try await subjects.knownSubject(of: identity(subject, source), provider: "keys")
+                    return known == resolved ? resolved.subject : "different"
+                } catch {
+                    return "\(error.disposition) \(error.code)"
+                }
+            }
+            let login = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let subject = try #require(login["subject"])
+            #expect(await resolve("billing", .provider) == "keys:billing")
+            #expect(await resolve(subject, .provider) == "keys:\(subject)")
+            #expect(await resolve(subject) == subject)
+            // No account was created for any of them.
+            #expect(await resolve("usr_none") == "rejected account.deleted")
+            #expect(try await store.accounts(from: "", AccountFilter(), limit: 9).accounts.map(\.subject) == [subject])
+            _ = try await store.changeClaims(of: subject, by: ClaimPatch(["role": "staff"]))
+            let resolved = try await subjects.subject(of: identity(subject, .existingAccount), provider: "keys")
+            #expect(resolved.claims.account == ["role": "staff"])
+            try await store.setDisabled(account: subject, at: now)
+            #expect(await resolve(subject) == "denied account.disabled")
+            try await store.setDisabled(account: subject, at: nil)
+            #expect(await resolve(subject) == subject)
+            _ = try await store.life.requestDeletion(of: subject, reason: "user", DeletionPolicy(), at: 1_000)
+            #expect(await resolve(subject) == "rejected account.deleted")
+            await store.shutdown()
+            #expect(await resolve(subject) == "unavailable accounts.stopped")
+        }
+    }
+
     @Test func `a refresh token returns one new pair for a short time, and ends the session later`() async throws {
         try await withStand { stand, _ in
             let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
