@@ -1,7 +1,7 @@
 private import CLinux
 
 /// Why a file could not be read, with the system's error message.
-package struct FileReadError: Error {
+@frozen package struct FileReadError: Error {
     package let reason: String
     package internal(set) var isTooLarge = false
     /// Whether the file does not exist.
