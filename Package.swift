@@ -181,7 +181,7 @@ let rooms: [Room] = [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletFetch",
             "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession",
             "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
-            "MartletSimulator", "MartletAdmin", "MartletServer",
+            "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
             "CLinux",
         ]),
 ]

@@ -6,6 +6,12 @@ private import CLinux
     package internal(set) var isTooLarge = false
     /// Whether the file does not exist.
     package internal(set) var isMissing = false
+
+    package init(reason: String, isTooLarge: Bool = false, isMissing: Bool = false) {
+        self.reason = reason
+        self.isTooLarge = isTooLarge
+        self.isMissing = isMissing
+    }
 }
 
 /// Reads a regular file into memory. Pipes and devices are rejected, so that reading always ends.

@@ -1,3 +1,5 @@
+package import MartletConfig
+
 /// The available provider kinds: an explicit list, filled once at startup, and by plugins in shared libraries.
 public struct ProviderRegistry: Sendable {
     private var factories: [ProviderKind: ProviderFactory] = [:]
@@ -26,5 +28,18 @@ public struct ProviderRegistry: Sendable {
         let existing = other.kinds.filter { factories[$0] != nil }
         factories.merge(other.factories) { first, _ in first }
         return existing
+    }
+
+    /// Loads the libraries of `plugins:`, and adds their providers.
+    /// - Returns: all kinds.
+    package mutating func load(_ plugins: [PluginConfiguration], into diagnostics: inout Diagnostics) -> [String] {
+        if let libraries {
+            libraries.load(plugins.map(\.path), into: &self, &diagnostics)
+        } else {
+            for plugin in plugins {
+                diagnostics.error(.configNotSupported, at: plugin.path.location, "plugins: not supported here")
+            }
+        }
+        return kinds.map(\.rawValue)
     }
 }

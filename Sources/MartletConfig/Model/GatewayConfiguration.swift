@@ -22,6 +22,8 @@ package import MartletCore
     package var browser: BrowserConfiguration?
     package var assertion: AssertionConfiguration?
     package var wellKnown: WellKnownConfiguration
+    /// Shared libraries that bring further kinds of providers.
+    package var plugins: [PluginConfiguration] = []
     package var providers: [ProviderConfiguration]
     package var upstreams: [UpstreamConfiguration]
     package var routes: [RouteConfiguration]

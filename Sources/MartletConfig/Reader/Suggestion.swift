@@ -51,7 +51,7 @@
 }
 
 /// Text of the file for a message: in quotes, truncated, without control characters.
-func quoted(_ text: String) -> String {
+package func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(60) {
         let isControl =

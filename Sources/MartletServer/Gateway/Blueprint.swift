@@ -50,8 +50,10 @@ package struct Blueprint: Sendable {
         tickets: TLSTicketKeys = TLSTicketKeys(clock: .system)
     ) -> (Blueprint?, Diagnostics) {
         var findings = Findings(tickets)
+        var registry = registry
         let loaded = GatewayConfiguration.load(
-            path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
+            path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
+            loadPlugins: { registry.load($0, into: &$1) }
         ) { findings.examine($0, registry, into: &$1) }
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
@@ -76,8 +78,10 @@ package struct Blueprint: Sendable {
         _ tickets: TLSTicketKeys
     ) -> (Blueprint?, Diagnostics) {
         var findings = Findings(tickets)
+        var registry = registry
         let loaded = GatewayConfiguration.decode(
-            text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
+            text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
+            loadPlugins: { registry.load($0, into: &$1) }
         ) { findings.examine($0, registry, into: &$1) }
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
