@@ -15,7 +15,7 @@
 
 // The SHA-256 of the listing of every public symbol, in lowercase hexadecimal; `Tests/API/run --update` writes it.
 #ifndef MARTLET_API_STAMP
-#define MARTLET_API_STAMP "0000000000000000000000000000000000000000000000000000000000000000"
+#define MARTLET_API_STAMP "645218ccf80bb51b50a7bee4220ea5b34c47ce7cb50ecfa960102a280486419b"
 #endif
 
 // The compiler that reads this header: in a Swift module, the one of the Swift toolchain.
@@ -42,7 +42,7 @@ struct martlet_plugin_info {
 // The one symbol that a library exports.
 const struct martlet_plugin_info *martlet_plugin(void);
 
-// The same facts as a note of the ELF file (type 1 of "Martlet"), so that it can be judged without running its code.
+// The same facts as a note of the ELF file (type 1 of "Martlet"), so that it can be inspected without running its code.
 // Texts end with NUL and are filled with NULs.
 struct martlet_plugin_note {
     uint32_t name_size;

@@ -36,7 +36,7 @@ struct LoadedLibrary: Sendable {
         self.registry = registry
     }
 
-    /// Which symbols of a library nobody defines; for a process that ends afterwards.
+    /// Which symbols of a library are not defined anywhere; for a process that ends afterwards.
     static func missingSymbols(of library: ELFLibrary) -> [String] {
         for name in library.needed { _ = unsafe dlopen(name, RTLD_LAZY | RTLD_GLOBAL) }
         return library.undefined.filter { unsafe dlsym(nil, $0) == nil }

@@ -4,7 +4,7 @@ internal import MartletCore
 package import MartletProvider
 private import Synchronization
 
-/// The libraries of `plugins:` in this process. Each is judged as bytes, tried in a process of its own, and then loaded
+/// The libraries of `plugins:` in this process. Each is inspected as bytes, tried in a process of its own, and then loaded
 /// once for the life of this process: configurations only choose among those that are loaded.
 package final class PluginLibraries: PluginLoading {
     /// A library that was loaded.
@@ -15,10 +15,10 @@ package final class PluginLibraries: PluginLoading {
 
     /// Why a library is not used.
     private struct Rejection: Error {
-        let findings: [PluginVerdict.Finding]
+        let findings: [PluginInspection.Finding]
 
         init(_ code: ErrorCode, _ text: String) { findings = [.init(code: code, text: text)] }
-        init(_ verdict: PluginVerdict) { findings = verdict.findings }
+        init(_ inspection: PluginInspection) { findings = inspection.findings }
     }
 
     /// The largest file that is read.
@@ -36,6 +36,7 @@ package final class PluginLibraries: PluginLoading {
         self.trial = trial
     }
 
+    /// Loads the libraries that are not loaded yet, and adds the providers of all of them to a registry.
     package func load(
         _ libraries: [Located<FilePath>], into registry: inout ProviderRegistry, _ diagnostics: inout Diagnostics
     ) {
@@ -46,8 +47,8 @@ package final class PluginLibraries: PluginLoading {
                 do throws(Rejection) {
                     let file = try Self.open(library.value.text)
                     if known[file.path] == nil {
-                        let verdict = try judge(file)
-                        Self.report(verdict.findings, shown, library.location, &diagnostics)
+                        let inspection = try inspect(file)
+                        Self.report(inspection.findings, shown, library.location, &diagnostics)
                         known[file.path] = try load(file, registry)
                     } else if known[file.path]?.identity != file.identity {
                         diagnostics.warning(
@@ -66,7 +67,7 @@ package final class PluginLibraries: PluginLoading {
     }
 
     private static func report(
-        _ findings: [PluginVerdict.Finding], _ shown: String, _ location: SourceLocation,
+        _ findings: [PluginInspection.Finding], _ shown: String, _ location: SourceLocation,
         _ diagnostics: inout Diagnostics
     ) {
         for finding in findings {
@@ -85,16 +86,16 @@ package final class PluginLibraries: PluginLoading {
         }
     }
 
-    /// Judges the bytes.
-    private func judge(_ file: LibraryFile) throws(Rejection) -> PluginVerdict {
+    /// Inspects the bytes.
+    private func inspect(_ file: LibraryFile) throws(Rejection) -> PluginInspection {
         let bytes: [UInt8]
         do throws(FileReadError) { bytes = try readWholeFile(file.path, limit: Self.sizeLimit) } catch {
             throw Rejection(.pluginUnreadable, "cannot be read: \(error.reason)")
         }
-        let verdict = PluginVerdict(
+        let inspection = PluginInspection(
             PluginFile(bytes: bytes, owner: file.owner, mode: file.mode, openDirectory: file.openDirectory), for: host)
-        if verdict.isRejected { throw Rejection(verdict) }
-        return verdict
+        if inspection.isRejected { throw Rejection(inspection) }
+        return inspection
     }
 
     /// Tries the library elsewhere, and then loads it here.

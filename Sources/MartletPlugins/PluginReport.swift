@@ -4,7 +4,7 @@ package struct PluginReport: Equatable, Sendable {
     package var loadError: String?
     /// Symbols that neither the gateway nor another library defines; the first ones.
     package var undefined: [String] = []
-    /// What ``PluginVerdict`` says of the facts that its code returned.
+    /// What ``PluginInspection`` says of the facts that its code returned.
     package var mismatch: String?
     /// The kinds of its providers.
     package var kinds: [String] = []

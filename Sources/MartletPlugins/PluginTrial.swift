@@ -37,7 +37,7 @@ package enum PluginTrial {
         _ = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
     }
 
-    /// What the library prints, and a core dump, are nobody's.
+    /// What the library prints is discarded, and it leaves no core dump.
     private static func isolate() {
         _ = setpgid(0, 0)
         martlet_detach_output()
@@ -48,9 +48,9 @@ package enum PluginTrial {
         var report = PluginReport()
         do throws(LoadedLibrary.LoadError) {
             let loaded = try LoadedLibrary(path: path)
-            var verdict = PluginVerdict()
-            verdict.check(loaded.facts, PluginHost(user: geteuid()))
-            report.mismatch = verdict.findings.first?.text
+            var inspection = PluginInspection()
+            inspection.check(loaded.facts, PluginHost(user: geteuid()))
+            report.mismatch = inspection.findings.first?.text
             report.kinds = (loaded.registry.kinds + loaded.registry.conflicts).map(\.rawValue)
         } catch {
             report.loadError = error.message

@@ -53,8 +53,8 @@ package struct Blueprint: Sendable {
         var registry = registry
         let loaded = GatewayConfiguration.load(
             path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
-            loadPlugins: { registry.load($0, into: &$1) }
-        ) { findings.examine($0, registry, into: &$1) }
+            loadPlugins: { registry.load($0, into: &$1) },
+            examine: { findings.examine($0, registry, into: &$1) })
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 
@@ -81,8 +81,8 @@ package struct Blueprint: Sendable {
         var registry = registry
         let loaded = GatewayConfiguration.decode(
             text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
-            loadPlugins: { registry.load($0, into: &$1) }
-        ) { findings.examine($0, registry, into: &$1) }
+            loadPlugins: { registry.load($0, into: &$1) },
+            examine: { findings.examine($0, registry, into: &$1) })
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 

@@ -1,8 +1,8 @@
 internal import MartletConfig
 package import MartletCore
 
-/// The verdict on a library as bytes: every reason not to load it.
-package struct PluginVerdict: Sendable {
+/// What speaks against loading a library, as far as its bytes say.
+package struct PluginInspection: Sendable {
     /// One reason.
     package struct Finding: Equatable, Sendable {
         package let code: ErrorCode
