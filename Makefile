@@ -24,8 +24,7 @@ integration: ## The black-box tests alone
 
 release: ## Build the optimized binary, statically linked with Swift's library
 	@.tools/deps build
-	swift build -c release --static-swift-stdlib --product martlet --scratch-path .build-release
-	@echo "$$(swift build -c release --static-swift-stdlib --scratch-path .build-release --show-bin-path)/martlet"
+	@.tools/release
 
 lint: ## Check format, imports, sizes, forbidden constructs, words and pages
 	@Tests/Lint/run

@@ -12,11 +12,30 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Public modules are compiled for library evolution, so that a plugin of an earlier version still fits; the optimizer
+/// of this package looks through it. Not where the package is a dependency, which may not have such flags.
+let evolving: [SwiftSetting] =
+    Context.packageDirectory.contains("/checkouts/")
+    ? []
+    : [
+        .unsafeFlags(["-enable-library-evolution", "-no-verify-emitted-module-interface"]),
+        .unsafeFlags(["-package-cmo", "-allow-non-resilient-access"], .when(configuration: .release)),
+    ]
+
+/// What the executable defines is visible to plugins, which link against nothing: with a static Swift library, all of
+/// that library as well, as an object file that stands before the archives (`.tools/release`).
+let exporting: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "--export-dynamic"]),
+    .unsafeFlags(Context.environment["MARTLET_SWIFT_RUNTIME"].map { [$0] } ?? []),
+]
+
 /// One room of `Sources/`: a library target with its unit tests in `Tests/Unit/<name>Tests`.
 struct Room {
     let name: String
     let imports: [Target.Dependency]
     var folder = "Sources"
+    /// Whether plugins may import it.
+    var isPublic = false
     var tests = true
     var testImports: [Target.Dependency] = []
     /// Files beside the tests that they open by path.
@@ -24,7 +43,9 @@ struct Room {
 
     var targets: [Target] {
         var list: [Target] = [
-            .target(name: name, dependencies: imports, path: "\(folder)/\(name)", swiftSettings: strict)
+            .target(
+                name: name, dependencies: imports, path: "\(folder)/\(name)",
+                swiftSettings: isPublic ? strict + evolving : strict)
         ]
         if tests {
             list.append(
@@ -41,13 +62,14 @@ struct Room {
 
 /// The rooms from the bottom up: each imports only rooms that stand above it in this list.
 let rooms: [Room] = [
-    Room(name: "MartletCore", imports: ["CLinux", "CHeadScan"]),
-    Room(name: "MartletJSON", imports: ["MartletCore"]),
+    Room(name: "MartletCore", imports: ["CLinux", "CHeadScan"], isPublic: true),
+    Room(name: "MartletJSON", imports: ["MartletCore"], isPublic: true),
     Room(name: "MartletHTTP", imports: ["MartletCore", "CHeadScan"], testImports: ["MartletCrypto"]),
     Room(
-        name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
-    Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),
-    Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
+        name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], isPublic: true,
+        testExcludes: ["Fixtures"]),
+    Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"], isPublic: true),
+    Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"], isPublic: true),
     Room(name: "MartletTLS", imports: ["MartletCore", "MartletCrypto", "COpenSSL"]),
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
@@ -58,7 +80,12 @@ let rooms: [Room] = [
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
     Room(
         name: "MartletProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE", "CMartletPlugin"],
+        isPublic: true),
+    Room(
+        name: "MartletPlugins",
+        imports: ["MartletCore", "MartletConfig", "MartletProvider", "CLinux", "CMartletPlugin"]
+    ),
     Room(name: "MartletEvents", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
     Room(
         name: "MartletAccounts",
@@ -174,7 +201,7 @@ let rooms: [Room] = [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletFetch",
             "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession",
             "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
-            "MartletSimulator", "MartletAdmin", "MartletServer",
+            "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
             "CLinux",
         ]),
 ]
@@ -183,6 +210,7 @@ let rooms: [Room] = [
 let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CHeadScan"),
+    .systemLibrary(name: "CMartletPlugin"),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
@@ -197,7 +225,8 @@ let libraries: [Target] = [
 
 let package = Package(
     name: "martlet",
-    products: [.executable(name: "martlet", targets: ["martlet"])],
+    products: [.executable(name: "martlet", targets: ["martlet"])]
+        + rooms.filter(\.isPublic).map { .library(name: $0.name, targets: [$0.name]) },
     targets: libraries
         + rooms.flatMap(\.targets)
         + [
@@ -205,7 +234,8 @@ let package = Package(
                 name: "martlet",
                 dependencies: ["MartletCommands", "MartletServer", "MartletProvider", "BundledProviders"],
                 path: "Sources/martlet",
-                swiftSettings: strict),
+                swiftSettings: strict,
+                linkerSettings: exporting),
             .target(
                 name: "MartletTesting",
                 dependencies: ["COpenSSL", "MartletJSON"],

@@ -4,6 +4,7 @@
 
 // Without _GNU_SOURCE, which changes structures (fd_set) that Swift's Glibc module declares without it.
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -194,6 +195,18 @@ static inline int64_t martlet_group_number(const char *name) {
 extern char **environ;
 /* The entry of the environment at an index; NULL after the last one. */
 static inline char *martlet_environment_entry(size_t index) { return environ ? environ[index] : NULL; }
+/* Standard input and output of this process lead nowhere. */
+static inline void martlet_detach_output(void) {
+    int null = open("/dev/null", O_RDWR);
+    for (int descriptor = 0; descriptor < 3; descriptor++) dup2(null, descriptor);
+}
+/* No core dump of this process. */
+static inline int martlet_disable_core_dump(void) {
+    struct rlimit none = {0, 0};
+    return setrlimit(RLIMIT_CORE, &none);
+}
+/* All entries of the environment. */
+static inline char **martlet_environment(void) { return environ; }
 /* Starts a program that inherits the given descriptors, with the same numbers, and no others; returns an errno. */
 static inline int martlet_spawn(pid_t *pid, const char *file, char *const arguments[], char *const environment[],
                                 const int *descriptors, size_t count) {

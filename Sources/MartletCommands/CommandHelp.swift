@@ -86,6 +86,20 @@ enum CommandHelp {
             """
         ),
         (
+            "plugin",
+            """
+            new NAME [--api FOLDER]
+
+            Writes a folder NAME with the package of a provider in a shared library, which builds and passes its tests as it
+            is. NAME is that of a Swift type, such as Line; the provider's kind is then line. An existing folder is not
+            touched.
+
+              --api FOLDER       the public API; default: ../lib/martlet/api beside the executable
+
+            Exit codes: 0 written, 78 the folder exists or cannot be written, or there is no API, 64 usage.
+            """
+        ),
+        (
             "account",
             """
             list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show SUBJECT

@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletPlugins
 package import MartletProvider
 package import MartletServer
 
@@ -11,6 +12,8 @@ package struct Program: Sendable {
     ///   - registry: the provider kinds that are compiled in.
     ///   - inherited: the sockets that the process was started with.
     package init(_ registry: ProviderRegistry, _ inherited: InheritedSockets = InheritedSockets()) {
+        var registry = registry
+        registry.libraries = PluginLibraries()
         self.registry = registry
         self.inherited = inherited
     }
@@ -46,6 +49,7 @@ package struct Program: Sendable {
           apple    migrate export --to TEAMID [--output FILE] | import [FILE] [--dry-run] [--json] [--config FILE]
                                                         move the users of Sign in with Apple to another team
           keygen   accounts|store [--out FILE]          a new key for accounts.key_file or store.seal.key_file
+          plugin   new NAME [--api FOLDER]              write the package of a provider in a shared library
           schema                                        the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
           health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
@@ -57,7 +61,7 @@ package struct Program: Sendable {
     /// Every command, for suggestions.
     static let commands = [
         "init", "run", "check", "explain", "demo", "simulate", "user", "account", "accounts", "key", "session",
-        "events", "apple", "keygen", "schema", "reload", "health", "version", "help",
+        "events", "apple", "keygen", "plugin", "schema", "reload", "health", "version", "help",
     ]
 
     /// Whether the command runs until a signal ends it.
@@ -143,6 +147,8 @@ package struct Program: Sendable {
             let options = try Options(
                 rest, allowing: ["from", "to", "config"], flags: ["final", "check", "json"], words: 1)
             return try await AccountsCommand(options, registry).run()
+        case "plugin":
+            return try PluginCommand(Options(rest, allowing: ["api", "report"], words: 2)).run()
         case "keygen": return try KeygenCommand(Options(rest, allowing: ["out"], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])

@@ -4,7 +4,7 @@ package import MartletJSON
 ///
 /// It is generated from the tables by which the reader detects unknown keys. What a schema cannot express (references,
 /// addresses, patterns) is checked only by `martlet check`.
-package enum ConfigurationSchema {
+@frozen package enum ConfigurationSchema {
     /// The schema of a whole configuration file.
     ///
     /// - Parameter providers: the kinds of the available plugins; a kind without a grammar accepts any keys.

@@ -2,7 +2,7 @@ private import CLinux
 internal import MartletCore
 
 /// Checks a file that a configuration names before it is used.
-package enum FileProbe {
+@frozen package enum FileProbe {
     /// The system's error message for a file that cannot be read; `nil` if it can.
     package static func readError(_ path: String) -> String? {
         do throws(FileReadError) {

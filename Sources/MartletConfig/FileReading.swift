@@ -1,11 +1,17 @@
 private import CLinux
 
 /// Why a file could not be read, with the system's error message.
-package struct FileReadError: Error {
+@frozen package struct FileReadError: Error {
     package let reason: String
     package internal(set) var isTooLarge = false
     /// Whether the file does not exist.
     package internal(set) var isMissing = false
+
+    package init(reason: String, isTooLarge: Bool = false, isMissing: Bool = false) {
+        self.reason = reason
+        self.isTooLarge = isTooLarge
+        self.isMissing = isMissing
+    }
 }
 
 /// Reads a regular file into memory. Pipes and devices are rejected, so that reading always ends.

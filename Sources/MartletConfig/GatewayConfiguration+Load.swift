@@ -4,18 +4,22 @@ extension GatewayConfiguration {
     /// - Parameters:
     ///   - path: the file; diagnostics show it as given here.
     ///   - environment: looks up `${VAR}`.
-    ///   - knownKinds: the kinds of the available provider plugins.
+    ///   - knownKinds: the kinds of the provider plugins that are compiled in.
+    ///   - loadPlugins: loads the libraries of `plugins:` and returns all kinds; `nil` if they are not to be loaded, and
+    ///     then any kind is accepted where there are some.
     ///   - examine: checks what could be decoded, even if the file has errors, and records diagnostics; invalid blocks
     ///     are omitted or have their defaults.
     /// - Returns: the configuration, or `nil` if reading or decoding had errors; and all diagnostics.
     package static func load(
         path: String, environment: @escaping (String) -> String?, knownKinds: [String],
+        loadPlugins: AvailableKinds.Loader? = nil,
         examine: (GatewayConfiguration, inout Diagnostics) -> Void = { _, _ in }
     ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
         do throws(FileReadError) {
             let text = try readWholeFile(path, limit: NodeBuilder.Limit.fileBytes)
             return decode(
-                text: text, file: path, environment: environment, knownKinds: knownKinds, examine: examine)
+                text: text, file: path, environment: environment, knownKinds: knownKinds, loadPlugins: loadPlugins,
+                examine: examine)
         } catch {
             var diagnostics = Diagnostics()
             let hint =
@@ -28,16 +32,18 @@ extension GatewayConfiguration {
         }
     }
 
-    /// Decodes and checks a configuration in memory; see ``load(path:environment:knownKinds:examine:)``.
+    /// Decodes and checks a configuration in memory; see ``load(path:environment:knownKinds:loadPlugins:examine:)``.
     package static func decode(
         text: [UInt8], file: String, environment: @escaping (String) -> String?, knownKinds: [String],
+        loadPlugins: AvailableKinds.Loader? = nil,
         examine: (GatewayConfiguration, inout Diagnostics) -> Void = { _, _ in }
     ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
         var found = Diagnostics()
         let parsed = ConfigurationNode.parseDocument(text, file: file, environment: environment, into: &found)
         guard let (root, unresolvedScalars) = parsed else { return (nil, found) }
         var diagnostics = Diagnostics()
-        var configuration = GatewayConfiguration.decode(root, knownKinds: knownKinds, into: &diagnostics)
+        var configuration = GatewayConfiguration.decode(
+            root, AvailableKinds(compiledIn: knownKinds, loadPlugins: loadPlugins), into: &diagnostics)
         configuration?.source.text = text
         configuration?.source.file = file
         configuration?.source.files = root.namedFiles(relativeTo: file)
@@ -51,11 +57,11 @@ extension GatewayConfiguration {
     }
 
     private static func decode(
-        _ root: ConfigurationNode, knownKinds: [String], into diagnostics: inout Diagnostics
+        _ root: ConfigurationNode, _ kinds: AvailableKinds, into diagnostics: inout Diagnostics
     ) -> GatewayConfiguration? {
         do {
             var reader = try ConfigurationReader(root, title: ConfigurationReader.documentTitle, grammar: grammar)
-            let configuration = read(&reader, knownKinds: knownKinds)
+            let configuration = read(&reader, kinds: kinds)
             reader.finish()
             diagnostics.add(reader.diagnostics)
             return configuration

@@ -1,7 +1,7 @@
 /// Base32 without padding (RFC 4648 §6), in one of several alphabets.
-package enum Base32 {
+@frozen package enum Base32 {
     /// An alphabet of 32 characters.
-    package struct Alphabet: Sendable {
+    @frozen package struct Alphabet: Sendable {
         package let characters: [UInt8]
 
         private init(_ text: String) { characters = Array(text.utf8) }

@@ -48,7 +48,7 @@ extension ByteBuffer {
 }
 
 /// Up to eight ASCII digits; the first is the lowest byte.
-@usableFromInline struct Digits {
+@frozen @usableFromInline struct Digits {
     /// The bytes to reserve for any number, including what is written past its end.
     @inlinable static var longest: Int { 24 }
 

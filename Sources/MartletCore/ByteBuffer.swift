@@ -8,7 +8,7 @@ private import CLinux
 /// stores. Code that appends a lot takes the buffer out of its owner (``take()``) and puts it back: the compiler then
 /// keeps the offsets of the local in registers, because growing, too, gets them by value.
 // @unchecked Sendable: not copyable, and nothing else refers to its memory.
-@safe @usableFromInline package struct ByteBuffer: ~Copyable, @unchecked Sendable {
+@safe @frozen @usableFromInline package struct ByteBuffer: ~Copyable, @unchecked Sendable {
     /// Without memory (`capacity` is 0) a non-null pointer that is never dereferenced, which saves checks for `nil`.
     @usableFromInline internal var base: UnsafeMutablePointer<UInt8>
     @usableFromInline internal var capacity = 0

@@ -1,5 +1,5 @@
 /// A Gregorian date.
-package struct CalendarDate: Sendable, Equatable {
+@frozen package struct CalendarDate: Sendable, Equatable {
     package let year: Int64
     /// 1 to 12.
     package let month: Int64
@@ -35,7 +35,7 @@ package struct CalendarDate: Sendable, Equatable {
 }
 
 /// An instant as RFC 3339 writes it, in UTC with milliseconds: `2026-11-23T09:30:00.250Z`.
-package enum InternetTime {
+@frozen package enum InternetTime {
     /// The text of an instant in milliseconds since 1970; instants outside the years 1970 to 9999 are clamped.
     package static func text(milliseconds: Int64) -> String {
         let instant = min(max(milliseconds, 0), 253_402_300_799_999)

@@ -3,7 +3,7 @@
 /// A local part of letters, digits and ``EmailAddress/marks`` with single dots between them, and a domain name with at
 /// least two labels. Quoted strings, comments, address literals and characters outside ASCII are rejected; a domain in
 /// another script is written in its `xn--` form.
-public struct EmailAddress: Sendable, Hashable {
+@frozen public struct EmailAddress: Sendable, Hashable {
     /// The longest address, in bytes (RFC 5321 §4.5.3.1.3).
     public static let maximumBytes = 254
     private static let maximumLocalBytes = 64

@@ -2,6 +2,7 @@
 ///
 /// The form is `module.reason` in snake case. Codes are static members in extensions of this type, declared next to
 /// the code that throws them.
+@frozen
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
     public let rawValue: String
 

@@ -1,7 +1,7 @@
 /// A first-in, first-out queue in one array; appending and removing are amortized O(1).
 ///
 /// Inlinable, so that each use is specialized.
-@usableFromInline package struct FIFO<Element> {
+@frozen @usableFromInline package struct FIFO<Element> {
     /// The number of removed elements at the front after which the array is compacted.
     @inlinable static var compactionThreshold: Int { 1024 }
 

@@ -1,5 +1,5 @@
 /// Who causes a job of a ``ThreadPool``: a member of a group, such as an address in a network.
-public struct WorkOwner: Hashable, Sendable {
+@frozen public struct WorkOwner: Hashable, Sendable {
     let group: UInt64
     let member: UInt64
 
@@ -16,9 +16,9 @@ public struct WorkOwner: Hashable, Sendable {
 ///
 /// Groups take turns, and within a group its members; the elements of one member are served in order. When the queue
 /// is full, an element of a group displaces the newest one of a group that has more.
-package struct FairQueue<Element> {
+@frozen package struct FairQueue<Element> {
     /// The maximum numbers of elements.
-    package struct Limits: Sendable {
+    @frozen package struct Limits: Sendable {
         let total: Int
         let group: Int
         let member: Int
@@ -34,7 +34,7 @@ package struct FairQueue<Element> {
     }
 
     /// The result of appending an element.
-    package enum Outcome {
+    @frozen package enum Outcome {
         case queued
         /// The queue is full for its owner.
         case rejected

@@ -1,7 +1,7 @@
 /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
-package struct FormDecoder {
+@frozen package struct FormDecoder {
     /// An invalid escape, a control character, or a name or value that is not UTF-8.
-    package struct FormError: Error {}
+    @frozen package struct FormError: Error {}
 
     private let bytes: [UInt8]
     private var offset = 0

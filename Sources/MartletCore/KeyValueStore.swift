@@ -72,7 +72,7 @@ public protocol SharedStoring: KeyValueStoring {
 }
 
 /// What values in the store are for; in a bounded store, one purpose cannot use up the capacity of another.
-public enum StorePurpose: Sendable, CaseIterable {
+@frozen public enum StorePurpose: Sendable, CaseIterable {
     /// Values without a purpose of their own, such as those of other providers.
     case general
     /// Issuer keys, the leases for fetching them, and the nonce key.

@@ -1,5 +1,5 @@
 /// A language tag (RFC 5646) by its form alone, such as `en`, `zh-Hans-CN` or `de-1996`; no registry is consulted.
-public struct LanguageTag: Sendable, Hashable {
+@frozen public struct LanguageTag: Sendable, Hashable {
     /// RFC 5646 §4.4.1 recommends that systems allow at least this many.
     public static let maximumBytes = 35
 

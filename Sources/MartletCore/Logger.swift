@@ -1,7 +1,7 @@
 private import Synchronization
 
 /// The severity of a log line.
-public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
+@frozen public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case debug, info, warning, error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
@@ -29,7 +29,7 @@ public protocol LogWriting: Sendable {
 }
 
 /// The minimum level of the lines that are written; it may change while loggers use it.
-package final class LogThreshold: Sendable {
+@usableFromInline package final class LogThreshold: Sendable {
     private let number: Atomic<Int>
 
     package init(_ level: LogLevel) { number = Atomic(level.rawValue) }
@@ -42,7 +42,7 @@ package final class LogThreshold: Sendable {
 }
 
 /// Writes log lines that carry common fields, such as the module's or the provider's name.
-public struct Logger: Sendable {
+@frozen public struct Logger: Sendable {
     private let writer: any LogWriting
     private let threshold: LogThreshold
     private let fields: [(String, String)]

@@ -1,7 +1,7 @@
 private import CLinux
 
 /// Operations on memory that the standard library lacks.
-package enum Memory {
+@frozen package enum Memory {
     /// Zeroes memory that holds secrets; the compiler cannot remove this, although the memory is not read afterwards.
     package static func wipe(_ start: UnsafeMutableRawPointer, count: Int) { unsafe explicit_bzero(start, count) }
 

@@ -1,9 +1,9 @@
 /// Decides which failures of an outage are logged: each new reason once, and every ten minutes how many there were.
 ///
 /// Every attempt is reported to it, and it has no clock. Where attempts succeed and fail in turn, it stays one outage.
-package struct OutageLog: Sendable {
+@frozen package struct OutageLog: Sendable {
     /// That a failure is to be logged.
-    package struct Line: Equatable, Sendable {
+    @frozen package struct Line: Equatable, Sendable {
         /// How many failures were not logged since the last line.
         package let unlogged: Int
 

@@ -56,7 +56,7 @@ private import Synchronization
 }
 
 /// A thread could not be started.
-package struct SystemThreadError: CodedError {
+@frozen package struct SystemThreadError: CodedError {
     package var code: ErrorCode { "thread.not_started" }
     package var message: String { "pthread_create: \(unsafe String(cString: strerror(errno)))" }
     package let errno: Int32

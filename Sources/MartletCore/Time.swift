@@ -1,7 +1,7 @@
 private import CLinux
 
 /// Seconds since 1970-01-01T00:00:00Z, as in tokens and HTTP.
-public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible {
+@frozen public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let seconds: Int64
 
     public init(seconds: Int64) { self.seconds = seconds }
@@ -24,7 +24,7 @@ public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible 
 }
 
 /// An instant of the monotonic clock, in nanoseconds; for deadlines and measurements.
-public struct MonotonicTime: Hashable, Comparable, Sendable {
+@frozen public struct MonotonicTime: Hashable, Comparable, Sendable {
     public let nanoseconds: Int64
 
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
@@ -67,7 +67,7 @@ extension Duration {
 }
 
 /// The source of time: the system clocks, or a test's clock.
-public struct Clock: Sendable {
+@frozen public struct Clock: Sendable {
     private let readUnixTime: @Sendable () -> UnixTime
     private let readMonotonicTime: @Sendable () -> MonotonicTime
     private let readUnixMilliseconds: @Sendable () -> Int64

@@ -2,7 +2,7 @@ private import COpenSSL
 public import MartletCore
 
 /// The hash functions of signatures: SHA-2 in three lengths (FIPS 180-4).
-public enum HashFunction: Sendable, Hashable, CaseIterable {
+@frozen public enum HashFunction: Sendable, Hashable, CaseIterable {
     case sha256, sha384, sha512
 
     /// The bytes in a digest.

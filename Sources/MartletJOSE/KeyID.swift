@@ -1,7 +1,7 @@
 /// The ID of a key, `kid`: 1 to 128 visible ASCII characters but `"` and `\`. Only used for lookups in a table.
 ///
 /// Issuers use thumbprints, base64 with padding, addresses and URLs.
-public struct KeyID: Hashable, Sendable, CustomStringConvertible {
+@frozen public struct KeyID: Hashable, Sendable, CustomStringConvertible {
     private static let maximumLength = 128
 
     public let text: String

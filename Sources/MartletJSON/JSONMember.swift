@@ -1,9 +1,9 @@
 package import MartletCore
 
 /// A member of an object whose string values may be secrets.
-package struct JSONMember: Sendable {
+@frozen package struct JSONMember: Sendable {
     /// The value of the member.
-    package enum Value: Sendable {
+    @frozen package enum Value: Sendable {
         /// A string, unescaped.
         case text(Secret)
         /// Anything else.

@@ -1,5 +1,5 @@
 /// A number that preserves its literal, so that parsing loses nothing.
-public struct JSONNumber: Sendable, Equatable, CustomStringConvertible {
+@frozen public struct JSONNumber: Sendable, Equatable, CustomStringConvertible {
     /// The literal, within the grammar of RFC 8259 §6.
     public let text: String
 

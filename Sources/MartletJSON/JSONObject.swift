@@ -1,9 +1,9 @@
 private import MartletCore
 
 /// An object that preserves the order of its members. Names are compared by their bytes.
-public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
+@frozen public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     /// A name and its value.
-    public struct Member: Sendable {
+    @frozen public struct Member: Sendable {
         public let name: String
         public var value: JSONValue
 

@@ -1,7 +1,7 @@
 private import MartletCore
 
 /// One JSON value.
-public enum JSONValue: Sendable {
+@frozen public enum JSONValue: Sendable {
     case null
     case bool(Bool)
     case number(JSONNumber)

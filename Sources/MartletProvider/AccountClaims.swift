@@ -1,7 +1,7 @@
 package import MartletJSON
 
 /// Claims that are stored with an account and delivered with its credentials, besides those of their providers.
-package struct AccountClaims: Sendable, Equatable {
+@frozen package struct AccountClaims: Sendable, Equatable {
     /// For every credential of the account: what an operator or a rule has set.
     package var account: JSONObject
     /// By provider: for the credentials of the account's identity there, sessions included.
@@ -24,7 +24,7 @@ package struct AccountClaims: Sendable, Equatable {
 }
 
 /// The claims of an account at one moment.
-package struct VersionedClaims: Sendable, Equatable {
+@frozen package struct VersionedClaims: Sendable, Equatable {
     /// Counts the changes; 0 for an account that never had any.
     package let version: Int64
     package let claims: AccountClaims

@@ -77,7 +77,7 @@ public struct BodyError: Sendable, Equatable {
 }
 
 /// Finds the client's misspelling of a known name.
-package enum NearMiss {
+@frozen package enum NearMiss {
     private static let maximumLength = 40
     private static let maximumNames = 256
 

@@ -3,7 +3,7 @@ public import MartletCore
 /// The network of a client, the unit of throttling: an IPv4 address, or the /64 of an IPv6 address.
 ///
 /// Behind trusted proxies it is the client address that they report.
-public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
+@frozen public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     /// The first half of the address.
     private let high: UInt64
     /// The second half of an IPv4-mapped address; 0 for IPv6.
@@ -32,7 +32,7 @@ public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
 /// A block of addresses that share a budget of unauthenticated attempts.
 ///
 /// A client with one address of a block is likely to have others.
-package enum NetworkBlock: Hashable, Sendable {
+@frozen package enum NetworkBlock: Hashable, Sendable {
     /// One IPv4 address.
     case address(UInt32)
     /// The /24 of an IPv4 address, as its first three bytes.

@@ -1,7 +1,7 @@
 public import MartletCore
 
 /// Where a provider's credentials are found in a request.
-public enum CredentialSource: Sendable, Hashable {
+@frozen public enum CredentialSource: Sendable, Hashable {
     /// `Authorization: Bearer` with a compact JWS whose `iss` is one of these.
     case bearerJWT(issuers: [String])
     /// `Authorization: Bearer` with an opaque token that has this prefix.
@@ -23,7 +23,7 @@ public enum CredentialSource: Sendable, Hashable {
 /// Its memory is wiped with the last reference; it is printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
     /// The authentication scheme.
-    public enum Scheme: Sendable {
+    @frozen public enum Scheme: Sendable {
         case bearer, basic
         /// A header of its own: see ``CredentialSource/header(_:)``.
         case header

@@ -1,5 +1,5 @@
 /// The authenticated caller of a request: an identity with the subject that upstreams see.
-package struct Principal: Sendable {
+@frozen package struct Principal: Sendable {
     /// The identity that the provider authenticated.
     package let identity: Identity
     /// The provider's name in `providers:`; for a session, the provider that created it.

@@ -2,6 +2,7 @@ public import MartletConfig
 public import MartletCore
 
 /// The `kind:` of a provider in the configuration, such as `apple`.
+@frozen
 public struct ProviderKind: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     public let rawValue: String
 

@@ -1,7 +1,7 @@
 package import MartletConfig
 
 /// Creates providers of one kind from their configuration blocks.
-package struct ProviderFactory: Sendable {
+@frozen package struct ProviderFactory: Sendable {
     package let kind: ProviderKind
     /// The keys of its block, if the plugin defines a grammar.
     package let grammar: ConfigurationGrammar?
@@ -37,7 +37,7 @@ package struct ProviderFactory: Sendable {
 }
 
 /// A provider whose configuration is valid but which is not built yet.
-package struct PreparedProvider: Sendable {
+@frozen package struct PreparedProvider: Sendable {
     package let name: String
     /// The position of the key because of which it returns grants; `nil` if it returns none.
     package let grantLocation: SourceLocation?

@@ -1,12 +1,18 @@
-/// The available provider kinds: an explicit list, filled once at startup.
+package import MartletConfig
+
+/// The available provider kinds: an explicit list, filled once at startup, and by plugins in shared libraries.
 public struct ProviderRegistry: Sendable {
     private var factories: [ProviderKind: ProviderFactory] = [:]
+    /// The kinds that were registered although they existed already; the first stays.
+    package private(set) var conflicts: [ProviderKind] = []
+    /// Loads the libraries of `plugins:`; `nil` in programs without them.
+    package var libraries: (any PluginLoading)?
 
     public init() {}
 
-    /// Adds a plugin. Traps if its kind is already registered.
+    /// Adds a plugin. A kind that exists already is not replaced, and is an error of the library that registered it.
     public mutating func register<Plugin: Provider>(_ plugin: Plugin.Type) {
-        precondition(factories[Plugin.kind] == nil, "provider kind '\(Plugin.kind)' is registered twice")
+        guard factories[Plugin.kind] == nil else { return conflicts.append(Plugin.kind) }
         factories[Plugin.kind] = ProviderFactory(plugin)
     }
 
@@ -15,4 +21,25 @@ public struct ProviderRegistry: Sendable {
 
     /// The factory of a kind; `nil` if no plugin provides it.
     package func factory(for kind: ProviderKind) -> ProviderFactory? { factories[kind] }
+
+    /// Adds the kinds of another registry.
+    /// - Returns: those that existed already, which are not replaced; sorted.
+    package mutating func add(_ other: ProviderRegistry) -> [ProviderKind] {
+        let existing = other.kinds.filter { factories[$0] != nil }
+        factories.merge(other.factories) { first, _ in first }
+        return existing
+    }
+
+    /// Loads the libraries of `plugins:`, and adds their providers.
+    /// - Returns: all kinds.
+    package mutating func load(_ plugins: [PluginConfiguration], into diagnostics: inout Diagnostics) -> [String] {
+        if let libraries {
+            libraries.load(plugins.map(\.path), into: &self, &diagnostics)
+        } else {
+            for plugin in plugins {
+                diagnostics.error(.configNotSupported, at: plugin.path.location, "plugins: not supported here")
+            }
+        }
+        return kinds.map(\.rawValue)
+    }
 }

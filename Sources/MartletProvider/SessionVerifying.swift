@@ -1,7 +1,7 @@
 package import MartletCore
 
 /// A session whose token was verified.
-package struct VerifiedSession: Sendable {
+@frozen package struct VerifiedSession: Sendable {
     package let principal: Principal
     /// The revocation ID. A collision of two sessions (1 in 2⁶⁴) costs only a lookup.
     package let number: UInt64
@@ -26,7 +26,7 @@ package struct VerifiedSession: Sendable {
 }
 
 /// A cookie token that replaces the one that was presented.
-package struct ReplacementCookie: Sendable {
+@frozen package struct ReplacementCookie: Sendable {
     package let token: Secret
     /// The remaining lifetime of the session.
     package let lifetime: Duration
@@ -55,7 +55,7 @@ package protocol SessionVerifying: Sendable {
 }
 
 /// The subject of an identity, with the claims of its account.
-package struct ResolvedSubject: Sendable, Equatable {
+@frozen package struct ResolvedSubject: Sendable, Equatable {
     package let subject: String
     package let claims: AccountClaims
 

@@ -1,5 +1,5 @@
 /// How a caller has to authenticate again (RFC 9470): how recently, or at which level.
-package struct StepUpRequirement: Sendable, Hashable {
+@frozen package struct StepUpRequirement: Sendable, Hashable {
     /// The maximum time since the user authenticated, in seconds.
     package var maximumAge: Int64?
     /// The value that the claim `acr` must have; visible ASCII without quotes and backslashes.

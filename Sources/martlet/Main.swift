@@ -13,6 +13,7 @@ enum Main {
         let inherited = Program.inherits(arguments) ? InheritedSockets.collect() : InheritedSockets()
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
+        precondition(registry.conflicts.isEmpty, "a provider kind is compiled in twice")
         let program = Program(registry, inherited)
         let completion = Completion()
         let work = Task.detached { completion.finish(await program.run(arguments)) }

@@ -40,7 +40,8 @@ extension GatewayConfiguration {
                 "Documents under `/.well-known/` for app platforms."),
             .optional("providers", .map(.provider), "Identity providers, by name."),
             .optional(
-                "plugins", .list(.unsupported, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
+                "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
+                "Shared libraries that bring further kinds of providers."),
             .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
@@ -49,15 +50,10 @@ extension GatewayConfiguration {
     }
 
     /// Reads every block, then checks across them; errors are recorded.
-    static func read(_ reader: inout ConfigurationReader, knownKinds: [String]) -> GatewayConfiguration? {
+    static func read(_ reader: inout ConfigurationReader, kinds: AvailableKinds) -> GatewayConfiguration? {
         checkVersion(&reader)
-        if let plugins = reader.node("plugins"), plugins.elements?.isEmpty != true {
-            if plugins.elements == nil {
-                reader.diagnostics.add(plugins.mismatch("plugins ", mustBe: "a list"))
-            } else {
-                reader.unsupported("plugins", "loading plugins from libraries")
-            }
-        }
+        let plugins = reader.blocks("plugins", as: PluginConfiguration.self).map(\.value)
+        let knownKinds = kinds.known(with: plugins, &reader.diagnostics)
         let location = reader.location
         let instanceID = reader.optional("instance_id", as: Located<String>.self)
         if let instanceID { reader.checkName(instanceID) }
@@ -83,6 +79,7 @@ extension GatewayConfiguration {
             hasSessionsBlock: reader.has("sessions"), browser: browser, assertion: assertion, wellKnown: wellKnown,
             providers: providers, upstreams: upstreams, routes: routes)
         configuration.instanceID = instanceID?.value
+        configuration.plugins = plugins
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
@@ -155,7 +152,7 @@ extension GatewayConfiguration {
     }
 
     private static func readProviders(
-        _ reader: inout ConfigurationReader, knownKinds: [String]
+        _ reader: inout ConfigurationReader, knownKinds: [String]?
     ) -> [ProviderConfiguration] {
         guard let node = reader.node("providers") else { return [] }
         guard let entries = node.entries else {

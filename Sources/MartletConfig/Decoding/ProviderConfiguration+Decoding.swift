@@ -6,9 +6,9 @@ extension ProviderConfiguration {
 
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
     ///
-    /// - Parameter knownKinds: the kinds of the available plugins.
+    /// - Parameter knownKinds: the kinds of the available plugins; `nil` if they are not known.
     static func read(
-        _ entry: ConfigurationNode.Entry, knownKinds: [String], into diagnostics: inout Diagnostics
+        _ entry: ConfigurationNode.Entry, knownKinds: [String]?, into diagnostics: inout Diagnostics
     ) -> ProviderConfiguration? {
         let title = "provider \(quoted(entry.key.value))"
         let kind: Located<String>
@@ -22,7 +22,7 @@ extension ProviderConfiguration {
             diagnostics.add(error)
             return nil
         }
-        guard knownKinds.contains(kind.value) else {
+        if let knownKinds, !knownKinds.contains(kind.value) {
             report(kind, knownKinds, title, into: &diagnostics)
             return nil
         }

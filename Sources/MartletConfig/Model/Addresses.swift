@@ -1,5 +1,5 @@
 /// An address to listen on or connect to.
-package enum SocketAddress: Sendable, Hashable {
+@frozen package enum SocketAddress: Sendable, Hashable {
     /// An IPv4 literal, an IPv6 literal without brackets, and a port (0 lets the system choose).
     case ip(host: String, port: UInt16)
     case unix(path: String)
@@ -8,7 +8,7 @@ package enum SocketAddress: Sendable, Hashable {
 }
 
 /// A CIDR block of `trusted_proxies`, IPv4 stored as IPv4-mapped IPv6.
-package struct AddressRange: Sendable, Hashable {
+@frozen package struct AddressRange: Sendable, Hashable {
     /// 16 bytes in network order.
     package var network: [UInt8]
     /// 0…128 (an IPv4 `/24` is 120).

@@ -1,7 +1,7 @@
 /// `max_age` and `acr` in `authorize`: how recently, and at which level, the caller has to have authenticated.
-package struct AuthenticationRequirement: Sendable, Equatable {
+@frozen package struct AuthenticationRequirement: Sendable, Equatable {
     /// A condition with its index in `authorize`, from 0.
-    package struct Entry<Value: Sendable & Equatable>: Sendable, Equatable {
+    @frozen package struct Entry<Value: Sendable & Equatable>: Sendable, Equatable {
         package let value: Value
         package let index: Int
 

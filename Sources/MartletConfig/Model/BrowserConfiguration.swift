@@ -1,5 +1,5 @@
 /// `browser:` — sign-in pages, and sessions in cookies.
-package struct BrowserConfiguration: Sendable {
+@frozen package struct BrowserConfiguration: Sendable {
     /// Where the key stands.
     package var location: SourceLocation
     /// The public origin as browsers write it: `https`, or `http` of a loopback address.
@@ -20,9 +20,9 @@ package struct BrowserConfiguration: Sendable {
 }
 
 /// `browser.cookie:` — the session's cookie.
-package struct BrowserCookieConfiguration: Sendable, Equatable {
+@frozen package struct BrowserCookieConfiguration: Sendable, Equatable {
     /// From where the cookie is sent along.
-    package enum SameSite: String, Sendable, CaseIterable { case lax, strict }
+    @frozen package enum SameSite: String, Sendable, CaseIterable { case lax, strict }
 
     /// The longest name: with what follows it in the names of other cookies it stays short.
     static let maximumNameBytes = 64
@@ -36,16 +36,16 @@ package struct BrowserCookieConfiguration: Sendable, Equatable {
 }
 
 /// `browser.pages:` — how the sign-in pages look.
-package struct BrowserPagesConfiguration: Sendable {
+@frozen package struct BrowserPagesConfiguration: Sendable {
     /// The languages that the pages have.
-    package enum Language: String, Sendable, CaseIterable {
+    @frozen package enum Language: String, Sendable, CaseIterable {
         case english = "en"
         case simplifiedChinese = "zh-Hans"
         case traditionalChinese = "zh-Hant"
     }
 
     /// A link at the bottom of every page.
-    package struct Link: Sendable, Equatable {
+    @frozen package struct Link: Sendable, Equatable {
         /// At least one.
         package var texts: [Language: String]
         /// A path of this gateway, or an `https` URL.

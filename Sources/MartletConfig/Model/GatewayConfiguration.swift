@@ -1,7 +1,7 @@
 package import MartletCore
 
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
-package struct GatewayConfiguration: Sendable {
+@frozen package struct GatewayConfiguration: Sendable {
     /// The name of the process; `nil` for one that it gives itself.
     package var instanceID: String?
     package var server: ServerConfiguration
@@ -22,6 +22,8 @@ package struct GatewayConfiguration: Sendable {
     package var browser: BrowserConfiguration?
     package var assertion: AssertionConfiguration?
     package var wellKnown: WellKnownConfiguration
+    /// Shared libraries that bring further kinds of providers.
+    package var plugins: [PluginConfiguration] = []
     package var providers: [ProviderConfiguration]
     package var upstreams: [UpstreamConfiguration]
     package var routes: [RouteConfiguration]
@@ -30,7 +32,7 @@ package struct GatewayConfiguration: Sendable {
 }
 
 /// The text of a configuration, and the files that it names.
-package struct ConfigurationSource: Sendable {
+@frozen package struct ConfigurationSource: Sendable {
     package var text: [UInt8] = []
     /// The path of the configuration file, shown in positions; relative paths are resolved against it.
     package var file = ""
@@ -41,7 +43,7 @@ package struct ConfigurationSource: Sendable {
 }
 
 /// `server:` — listeners, event loops, limits and timeouts of the client side.
-package struct ServerConfiguration: Sendable {
+@frozen package struct ServerConfiguration: Sendable {
     package var listeners: [ListenerConfiguration]
     /// Number of event loops; `nil` is one per core.
     package var workers: Int?
@@ -69,7 +71,7 @@ package struct ServerConfiguration: Sendable {
 }
 
 /// `health:` of the server or of a listener.
-package struct HealthPath: Sendable, Equatable {
+@frozen package struct HealthPath: Sendable, Equatable {
     /// Compared byte by byte with the path of a request.
     package let path: String
 
@@ -77,7 +79,7 @@ package struct HealthPath: Sendable, Equatable {
 }
 
 /// `server.limits`.
-package struct Limits: Sendable, Equatable {
+@frozen package struct Limits: Sendable, Equatable {
     package var headerBytes = 16 * 1024
     package var headerFields = 100
     /// `nil` is unlimited.
@@ -92,7 +94,7 @@ package struct Limits: Sendable, Equatable {
 }
 
 /// `server.paths`.
-package struct PathOptions: Sendable, Equatable {
+@frozen package struct PathOptions: Sendable, Equatable {
     package var keepsEncodedSlash = false
     package var keepsEncodedPercent = false
     package var mergesSlashes = false
@@ -101,7 +103,7 @@ package struct PathOptions: Sendable, Equatable {
 }
 
 /// `server.timeouts`.
-package struct ServerTimeouts: Sendable, Equatable {
+@frozen package struct ServerTimeouts: Sendable, Equatable {
     package var requestHead = Duration.seconds(10)
     package var tlsHandshake = Duration.seconds(10)
     package var idle = Duration.seconds(75)
@@ -114,7 +116,7 @@ package struct ServerTimeouts: Sendable, Equatable {
 }
 
 /// `admin:`.
-package struct AdminConfiguration: Sendable {
+@frozen package struct AdminConfiguration: Sendable {
     package var address: Located<SocketAddress>
     /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
@@ -123,12 +125,12 @@ package struct AdminConfiguration: Sendable {
 }
 
 /// `log:`.
-package struct LogConfiguration: Sendable, Equatable {
+@frozen package struct LogConfiguration: Sendable, Equatable {
     /// The format of log lines.
-    package enum Format: String, Sendable, CaseIterable { case auto, text, json }
+    @frozen package enum Format: String, Sendable, CaseIterable { case auto, text, json }
 
     /// How the access log names callers.
-    package enum SubjectForm: String, Sendable, CaseIterable { case full, hash, off }
+    @frozen package enum SubjectForm: String, Sendable, CaseIterable { case full, hash, off }
 
     package var level = LogLevel.info
     package var format = Format.auto
@@ -144,15 +146,15 @@ package struct LogConfiguration: Sendable, Equatable {
 }
 
 /// `store:`.
-package struct StoreConfiguration: Sendable {
+@frozen package struct StoreConfiguration: Sendable {
     /// The behavior while the store is unavailable.
-    package enum OnError: String, Sendable, CaseIterable { case cached, deny }
+    @frozen package enum OnError: String, Sendable, CaseIterable { case cached, deny }
 
     /// What may be read from replicas.
-    package enum Replicas: String, Sendable, CaseIterable { case never, keys }
+    @frozen package enum Replicas: String, Sendable, CaseIterable { case never, keys }
 
     /// `store.sentinel:` — the credentials of the sentinels.
-    package struct Sentinel: Sendable {
+    @frozen package struct Sentinel: Sendable {
         package var username: String?
         package var password: Located<Secret>?
         package var passwordFile: FilePath?
@@ -183,7 +185,7 @@ package struct StoreConfiguration: Sendable {
 }
 
 /// `store.tls:`.
-package struct StoreTLS: Sendable {
+@frozen package struct StoreTLS: Sendable {
     /// Instead of the system's authorities.
     package var authorityFile: Located<String>?
     package var certificate: CertificateFiles?
@@ -192,9 +194,9 @@ package struct StoreTLS: Sendable {
 }
 
 /// `store.seal:` — how what is believed of the store is authenticated.
-package struct StoreSealConfiguration: Sendable {
+@frozen package struct StoreSealConfiguration: Sendable {
     /// What happens to values that do not verify.
-    package enum Mode: String, Sendable, CaseIterable { case enforce, observe }
+    @frozen package enum Mode: String, Sendable, CaseIterable { case enforce, observe }
 
     /// 32 bytes each; the first seals, all verify.
     package var keys: [Secret]
@@ -203,13 +205,13 @@ package struct StoreSealConfiguration: Sendable {
 }
 
 /// `store.timeouts:`.
-package struct StoreTimeouts: Sendable {
+@frozen package struct StoreTimeouts: Sendable {
     package var connect = Duration.seconds(1)
     package var command = Duration.milliseconds(500)
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.
-package struct JWKSConfiguration: Sendable, Equatable {
+@frozen package struct JWKSConfiguration: Sendable, Equatable {
     package var ttl = Duration.seconds(3600)
     package var maximumStale = Duration.seconds(24 * 3600)
     package var unknownKeyCooldown = Duration.seconds(60)
@@ -220,7 +222,7 @@ package struct JWKSConfiguration: Sendable, Equatable {
 }
 
 /// One entry of `providers:`: its name, its kind, and the rest of the block for the plugin to decode.
-package struct ProviderConfiguration: Sendable {
+@frozen package struct ProviderConfiguration: Sendable {
     package var name: Located<String>
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
@@ -236,9 +238,9 @@ package struct BulkheadConfiguration: Sendable, Equatable {
 }
 
 /// One entry of `upstreams:`.
-package struct UpstreamConfiguration: Sendable {
+@frozen package struct UpstreamConfiguration: Sendable {
     /// The load-balancing policy.
-    package enum Balance: Sendable, Equatable {
+    @frozen package enum Balance: Sendable, Equatable {
         case leastRequests
         case roundRobin
         /// By a hash of this request header (lower case).
@@ -246,7 +248,7 @@ package struct UpstreamConfiguration: Sendable {
     }
 
     /// The `Host` sent to the upstream.
-    package enum HostPolicy: Sendable, Equatable {
+    @frozen package enum HostPolicy: Sendable, Equatable {
         case keep
         case endpoint
         case fixed(String)
@@ -261,7 +263,7 @@ package struct UpstreamConfiguration: Sendable {
 }
 
 /// The address of one endpoint of an upstream.
-package enum EndpointAddress: Sendable, Hashable {
+@frozen package enum EndpointAddress: Sendable, Hashable {
     /// `http://host:port`; the host may be a name or an address literal without brackets.
     case http(host: String, port: UInt16)
     /// `https://host:port`: the same with TLS.
@@ -283,7 +285,7 @@ package enum EndpointAddress: Sendable, Hashable {
 }
 
 /// `upstreams.*.timeouts`.
-package struct UpstreamTimeouts: Sendable, Equatable {
+@frozen package struct UpstreamTimeouts: Sendable, Equatable {
     package var connect = Duration.seconds(2)
     package var responseHead = Duration.seconds(30)
     package var idle = Duration.seconds(60)
@@ -292,16 +294,16 @@ package struct UpstreamTimeouts: Sendable, Equatable {
 }
 
 /// One entry of `routes:`.
-package struct RouteConfiguration: Sendable {
+@frozen package struct RouteConfiguration: Sendable {
     /// How callers are authenticated.
-    package enum Authentication: Sendable {
+    @frozen package enum Authentication: Sendable {
         case none
         case required(providers: [String])
         case optional(providers: [String])
     }
 
     /// Which paths match.
-    package enum PathPattern: Sendable {
+    @frozen package enum PathPattern: Sendable {
         /// Any path.
         case any
         case glob(Located<String>)
@@ -309,7 +311,7 @@ package struct RouteConfiguration: Sendable {
     }
 
     /// `limits.body_bytes` of a route.
-    package enum BodyLimit: Sendable, Equatable {
+    @frozen package enum BodyLimit: Sendable, Equatable {
         case inherited
         case unlimited
         case bytes(Int)
@@ -347,7 +349,7 @@ package struct RouteConfiguration: Sendable {
 }
 
 /// `auth.credentials`: sessions, credentials of the providers themselves, or both.
-package struct CredentialKinds: OptionSet, Sendable, Hashable {
+@frozen package struct CredentialKinds: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -357,9 +359,9 @@ package struct CredentialKinds: OptionSet, Sendable, Hashable {
 }
 
 /// One condition of `authorize:`.
-package indirect enum ConditionConfiguration: Sendable {
+@frozen package indirect enum ConditionConfiguration: Sendable {
     /// The test of a claim.
-    package enum Test: Sendable {
+    @frozen package enum Test: Sendable {
         case equals(ClaimLiteral)
         case isIn([ClaimLiteral])
         case contains(ClaimLiteral)
@@ -374,22 +376,22 @@ package indirect enum ConditionConfiguration: Sendable {
 }
 
 /// A literal that a claim is compared with.
-package enum ClaimLiteral: Sendable, Equatable {
+@frozen package enum ClaimLiteral: Sendable, Equatable {
     case bool(Bool)
     case number(Double)
     case text(String)
 }
 
 /// One entry of `headers.set`.
-package struct HeaderConfiguration: Sendable {
+@frozen package struct HeaderConfiguration: Sendable {
     /// Where a header's value comes from.
-    package enum Value: Sendable {
+    @frozen package enum Value: Sendable {
         case attribute(PrincipalAttribute)
         case claim(String)
     }
 
     /// How a value is encoded for a header.
-    package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
+    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
 
     /// As written in the file.
     package var name: Located<String>
@@ -400,7 +402,7 @@ package struct HeaderConfiguration: Sendable {
 }
 
 /// The values of `attribute:`.
-package enum PrincipalAttribute: String, Sendable, CaseIterable {
+@frozen package enum PrincipalAttribute: String, Sendable, CaseIterable {
     case subject, provider, issuer, route
     case providerSubject = "provider_subject"
     case sessionID = "session_id"

@@ -1,7 +1,7 @@
 package import MartletCore
 
 /// `mail:` — the mail server for the mails of registrations and password resets.
-package struct MailConfiguration: Sendable {
+@frozen package struct MailConfiguration: Sendable {
     package var server: Located<MailServerAddress>
     /// `nil` without a user.
     package var password: Located<Secret>?

@@ -2,7 +2,7 @@ package import MartletCore
 package import MartletJSON
 
 /// `accounts:` — the account store.
-package struct AccountsConfiguration: Sendable {
+@frozen package struct AccountsConfiguration: Sendable {
     /// `sqlite:PATH` (the path resolved against the configuration file) or `postgresql://…`, as text.
     package var url: Located<String>
     /// The keys that encrypt grants, in base64, as text; the last one seals. MartletIdentities decodes them.
@@ -19,7 +19,7 @@ package struct AccountsConfiguration: Sendable {
 }
 
 /// `accounts.deletion:` — how accounts are deleted.
-package struct DeletionConfiguration: Sendable, Equatable {
+@frozen package struct DeletionConfiguration: Sendable, Equatable {
     /// How long a login takes a deletion back.
     package var grace = Duration.zero
     /// Whether nothing but the subject stays.
@@ -31,7 +31,7 @@ package struct DeletionConfiguration: Sendable, Equatable {
 }
 
 /// One entry of `accounts.claims_from`.
-package struct AccountClaimSource: Sendable {
+@frozen package struct AccountClaimSource: Sendable {
     package var provider: Located<String>
     package var claim: Located<String>
     /// The name of the account's claim.
@@ -39,14 +39,14 @@ package struct AccountClaimSource: Sendable {
 }
 
 /// One entry of `accounts.bootstrap`.
-package struct AccountBootstrap: Sendable {
+@frozen package struct AccountBootstrap: Sendable {
     package var provider: Located<String>
     package var providerSubject: Located<String>
     package var claims: [(name: Located<String>, value: JSONValue)]
 }
 
 /// One entry of `webhooks:`.
-package struct WebhookConfiguration: Sendable {
+@frozen package struct WebhookConfiguration: Sendable {
     package var name: Located<String>
     /// `https`, or `http` of a loopback address.
     package var url: Located<URLText>
@@ -61,7 +61,7 @@ package struct WebhookConfiguration: Sendable {
 }
 
 /// `outbox:` — the bounds of the queue of events.
-package struct OutboxConfiguration: Sendable, Equatable {
+@frozen package struct OutboxConfiguration: Sendable, Equatable {
     /// The maximum number of events.
     package var maximumRows = 1_000_000
 
@@ -69,7 +69,7 @@ package struct OutboxConfiguration: Sendable, Equatable {
 }
 
 /// `sessions:` — session lifetimes, and the location of the sign-in endpoints.
-package struct SessionsConfiguration: Sendable, Equatable {
+@frozen package struct SessionsConfiguration: Sendable, Equatable {
     package var accessTTL = Duration.seconds(15 * 60)
     package var refreshTTL = Duration.seconds(60 * 86_400)
     package var idleTimeout = Duration.seconds(30 * 86_400)
@@ -87,7 +87,7 @@ package struct SessionsConfiguration: Sendable, Equatable {
 }
 
 /// `assertion:` — the signed assertion for upstreams.
-package struct AssertionConfiguration: Sendable {
+@frozen package struct AssertionConfiguration: Sendable {
     package var header: Located<String>
     package var issuer: String
     package var ttl: Duration
@@ -100,7 +100,7 @@ package struct AssertionConfiguration: Sendable {
 }
 
 /// `well_known:` — documents under `/.well-known/` for app platforms.
-package struct WellKnownConfiguration: Sendable, Equatable {
+@frozen package struct WellKnownConfiguration: Sendable, Equatable {
     /// `<prefix>.<bundle id>` of the apps that share this host's passwords; empty serves no document.
     package var webCredentialApps: [String] = []
     /// Where passwords are changed; `nil` serves no redirect.

@@ -1,5 +1,5 @@
 /// One entry of `server.listen`.
-package struct ListenerConfiguration: Sendable {
+@frozen package struct ListenerConfiguration: Sendable {
     package var address: Located<SocketAddress>
     package var reusePort: Bool
     /// `nil` is clear text.
@@ -24,7 +24,7 @@ package struct ListenerConfiguration: Sendable {
 }
 
 /// `owner`, `group` and `mode` of a Unix socket.
-package struct SocketFilePermissions: Sendable, Hashable {
+@frozen package struct SocketFilePermissions: Sendable, Hashable {
     /// A user's name or number.
     package var owner: String?
     /// A group's name or number.
@@ -36,7 +36,7 @@ package struct SocketFilePermissions: Sendable, Hashable {
 }
 
 /// A certificate chain and its key, as PEM files.
-package struct CertificateFiles: Sendable, Hashable {
+@frozen package struct CertificateFiles: Sendable, Hashable {
     package var certificate: Located<String>
     package var key: Located<String>
 
@@ -47,15 +47,15 @@ package struct CertificateFiles: Sendable, Hashable {
 }
 
 /// `tls:` of a listener.
-package struct ListenerTLS: Sendable, Hashable {
+@frozen package struct ListenerTLS: Sendable, Hashable {
     /// The minimum version.
-    package enum Version: String, Sendable, CaseIterable {
+    @frozen package enum Version: String, Sendable, CaseIterable {
         case v12 = "1.2"
         case v13 = "1.3"
     }
 
     /// Whether client certificates are requested.
-    package enum ClientAuthentication: String, Sendable, CaseIterable { case none, optional, required }
+    @frozen package enum ClientAuthentication: String, Sendable, CaseIterable { case none, optional, required }
 
     /// Chosen by SNI; the first one is the default.
     package var certificates: [CertificateFiles]
@@ -73,7 +73,7 @@ package struct ListenerTLS: Sendable, Hashable {
 }
 
 /// `server.http2`.
-package struct HTTP2Configuration: Sendable, Equatable {
+@frozen package struct HTTP2Configuration: Sendable, Equatable {
     package var maximumConcurrentStreams = 100
     /// Streams that a client may reset within 10 s.
     package var maximumResets = 200
@@ -84,9 +84,9 @@ package struct HTTP2Configuration: Sendable, Equatable {
 }
 
 /// Protocol version, TLS and PROXY protocol of connections to an upstream.
-package struct UpstreamTransport: Sendable, Hashable {
+@frozen package struct UpstreamTransport: Sendable, Hashable {
     /// HTTP/1.1 or HTTP/2.
-    package enum Version: String, Sendable, CaseIterable { case http1, h2 }
+    @frozen package enum Version: String, Sendable, CaseIterable { case http1, h2 }
 
     /// `protocol`: for https and Unix endpoints.
     package var version = Version.http1
@@ -98,7 +98,7 @@ package struct UpstreamTransport: Sendable, Hashable {
 }
 
 /// `upstreams.*.tls`.
-package struct UpstreamTLS: Sendable, Hashable {
+@frozen package struct UpstreamTLS: Sendable, Hashable {
     /// Instead of the system's authorities.
     package var authorityFile: Located<String>?
     /// Instead of the endpoint's host.
@@ -110,9 +110,9 @@ package struct UpstreamTLS: Sendable, Hashable {
 }
 
 /// `upgrade:` of a route.
-package struct UpgradeConfiguration: Sendable, Equatable {
+@frozen package struct UpgradeConfiguration: Sendable, Equatable {
     /// What happens to tunnels and long responses whose credential has expired or was revoked.
-    package enum CloseOnExpiry: Sendable, Equatable {
+    @frozen package enum CloseOnExpiry: Sendable, Equatable {
         case never
         /// They end this long afterwards; zero is immediately.
         case after(Duration)

@@ -1,5 +1,5 @@
 /// Finds the name that was probably intended.
-package enum Suggestion {
+@frozen package enum Suggestion {
     /// ` (did you mean 'audiences'?)`, or an empty string if no candidate is close enough.
     package static func phrase(for name: String, among candidates: [String]) -> String {
         nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
@@ -51,7 +51,7 @@ package enum Suggestion {
 }
 
 /// Text of the file for a message: in quotes, truncated, without control characters.
-func quoted(_ text: String) -> String {
+package func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(60) {
         let isControl =

@@ -1,7 +1,7 @@
 public import MartletCore
 
 /// A number of bytes, written `512B`, `16KiB`, `10MiB` or `1GiB`.
-public struct ByteSize: Hashable, Sendable {
+@frozen public struct ByteSize: Hashable, Sendable {
     public let bytes: Int
 
     public init(bytes: Int) { self.bytes = bytes }

@@ -1,5 +1,5 @@
 /// The path of a file that a key names. A relative path is resolved against the configuration file.
-public struct FilePath: Hashable, Sendable, CustomStringConvertible {
+@frozen public struct FilePath: Hashable, Sendable, CustomStringConvertible {
     /// The path to open.
     public let text: String
 

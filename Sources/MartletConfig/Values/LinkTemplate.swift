@@ -1,7 +1,7 @@
 /// The URL of a page that gets a one-time token: `https://app.example.com/reset?token={token}`.
 ///
 /// `https`, or `http` of a loopback address, with `{token}` once in its path, query or fragment.
-public struct LinkTemplate: Sendable, Hashable {
+@frozen public struct LinkTemplate: Sendable, Hashable {
     private static let placeholder = "{token}"
 
     private let before: String

@@ -3,7 +3,7 @@ package import MartletCore
 /// The address of a mail server: `smtps://user@mail.example.com`, or `smtp://…` with STARTTLS.
 ///
 /// The user is percent-decoded; a password is given elsewhere, so that the address can be shown.
-package struct MailServerAddress: Sendable, Hashable {
+@frozen package struct MailServerAddress: Sendable, Hashable {
     /// A lower-case name, or an address; IPv6 without brackets.
     package let host: String
     package let port: UInt16
@@ -74,7 +74,7 @@ extension MailServerAddress: ConfigurationValue {
 }
 
 /// The sender of mails: `auth@example.com`, or `Example <auth@example.com>`.
-package struct MailSender: Sendable, Hashable {
+@frozen package struct MailSender: Sendable, Hashable {
     private static let maximumNameBytes = 128
 
     /// The name to show; `nil` if there is none.

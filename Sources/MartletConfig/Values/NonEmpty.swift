@@ -1,5 +1,5 @@
 /// A list with at least one element.
-public struct NonEmpty<Element: Sendable>: Sendable, RandomAccessCollection {
+@frozen public struct NonEmpty<Element: Sendable>: Sendable, RandomAccessCollection {
     public let first: Element
     /// All elements, including the first.
     public let elements: [Element]

@@ -91,7 +91,7 @@ struct MethodName: ConfigurationValue {
 }
 
 /// The name of a provider, an upstream or a route, which is used in logs, metrics and store keys.
-package struct EntityName {
+@frozen package struct EntityName {
     /// Why a text is not such a name; `nil` if it is one.
     package static func validationError(in text: String) -> String? {
         let isSafe =

@@ -1,5 +1,5 @@
 /// A number of calls per second, minute or hour, written `5/s`, `300/m` or `10000/h`.
-public struct RequestRate: Hashable, Sendable {
+@frozen public struct RequestRate: Hashable, Sendable {
     /// The longest accepted number.
     static let maximumCount = 1_000_000
 

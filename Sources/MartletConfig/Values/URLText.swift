@@ -1,7 +1,7 @@
 /// A validated absolute `http` or `https` URL, for calls of a provider.
 ///
 /// User information and fragments are rejected; the host is lowercased.
-public struct URLText: Hashable, Sendable, CustomStringConvertible {
+@frozen public struct URLText: Hashable, Sendable, CustomStringConvertible {
     public let text: String
     /// `http` or `https`.
     public let scheme: String

@@ -1,5 +1,5 @@
 /// A position in a configuration file.
-public struct SourceLocation: Sendable, Hashable, CustomStringConvertible {
+@frozen public struct SourceLocation: Sendable, Hashable, CustomStringConvertible {
     public let file: String
     /// From 1.
     public let line: Int
@@ -16,7 +16,7 @@ public struct SourceLocation: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A value with its position in the file.
-public struct Located<Value> {
+@frozen public struct Located<Value> {
     public let value: Value
     public let location: SourceLocation
 

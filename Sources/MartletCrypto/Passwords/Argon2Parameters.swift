@@ -1,5 +1,5 @@
 /// The cost parameters of an Argon2id hash (RFC 9106 §3.1).
-public struct Argon2Parameters: Sendable, Hashable {
+@frozen public struct Argon2Parameters: Sendable, Hashable {
     /// The maximum parameters: a stored hash is input, and must not keep a thread busy for arbitrarily long.
     public enum Limits {
         /// In KiB.

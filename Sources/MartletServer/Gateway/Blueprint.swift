@@ -50,9 +50,11 @@ package struct Blueprint: Sendable {
         tickets: TLSTicketKeys = TLSTicketKeys(clock: .system)
     ) -> (Blueprint?, Diagnostics) {
         var findings = Findings(tickets)
+        var registry = registry
         let loaded = GatewayConfiguration.load(
-            path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
-        ) { findings.examine($0, registry, into: &$1) }
+            path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
+            loadPlugins: { registry.load($0, into: &$1) },
+            examine: { findings.examine($0, registry, into: &$1) })
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 
@@ -76,9 +78,11 @@ package struct Blueprint: Sendable {
         _ tickets: TLSTicketKeys
     ) -> (Blueprint?, Diagnostics) {
         var findings = Findings(tickets)
+        var registry = registry
         let loaded = GatewayConfiguration.decode(
-            text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
-        ) { findings.examine($0, registry, into: &$1) }
+            text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue),
+            loadPlugins: { registry.load($0, into: &$1) },
+            examine: { findings.examine($0, registry, into: &$1) })
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 

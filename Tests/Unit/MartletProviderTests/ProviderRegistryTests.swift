@@ -62,11 +62,12 @@ import Testing
         #expect(Self.registry.factory(for: "parting") == nil)
     }
 
-    @Test func `traps on a second plugin of the same kind`() async {
-        await #expect(processExitsWith: .failure) {
-            var registry = Self.registry
-            registry.register(Greeting.self)
-        }
+    @Test func `keeps the first plugin of a kind, and notes the second`() {
+        var registry = Self.registry
+        #expect(registry.conflicts.isEmpty)
+        registry.register(Greeting.self)
+        #expect(registry.kinds == ["greeting"] && registry.conflicts == ["greeting"])
+        #expect(registry.add(Self.registry) == ["greeting"])
     }
 }
 

@@ -228,7 +228,8 @@ final class LoopBench {
             {
             case .authorized(let request): unsafe router.forward(request, head, &loop)
             case .rejected(let rejection): fatalError("rejected: \(rejection.failure.reason)")
-            case .pending, .unproven: fatalError("no route of the bench verifies a credential")
+            case .pending: fatalError("no route of the bench verifies a credential")
+            case .unproven: fatalError("no credential of the bench is bound")
             }
             return exchange
         }

@@ -1,0 +1,126 @@
+import Foundation
+import MartletTesting
+import Testing
+
+/// Plugins in shared libraries, written by `martlet plugin new`.
+@Suite struct `Shared libraries` {
+    /// One library of a kind of its own, and one of a kind that exists; built once.
+    static let built = Result {
+        let folder = try TemporaryFolder()
+        _ = try PluginStage.build("Line", into: folder, testing: true)
+        _ = try PluginStage.build("Apple", into: folder)
+        return folder
+    }
+
+    static func config(plugins: String, listen: String = "- address: 127.0.0.1:0") -> String {
+        var config = GatewayConfig(
+            endpoints: ["builtin:echo"],
+            providers: plugins.isEmpty ? "" : "line: { kind: line, subject: alice, token: secret }",
+            routes: """
+                - { name: open, match: { path: /open }, auth: none, upstream: api }
+                - { name: all, match: { path: /** }, auth: \(plugins.isEmpty ? "none" : "{ providers: [line] }"), upstream: api }
+                """)
+        config.listen = listen
+        config.more = "plugins: [\(plugins)]\n"
+        return config.text
+    }
+
+    /// The folder of a gateway with the libraries.
+    static func folder() throws -> TemporaryFolder {
+        let folder = try TemporaryFolder()
+        for name in ["libLine.so", "libApple.so"] {
+            try PluginStage.command(["cp", "-p", try built.get().file(name), folder.path])
+        }
+        return folder
+    }
+
+    @Test func `serve requests`() throws {
+        let folder = try Self.folder()
+        let gateway = try Gateway(Self.config(plugins: "{ path: libLine.so }"), in: folder)
+        let served = try gateway.get("/x", bearer("line_secret"))
+        #expect(served.status == 200 && served.text.contains(#""x-auth-subject":"line:alice""#), "\(served)")
+        #expect(try gateway.get("/x", bearer("line_other")).status == 401)
+        #expect(gateway.everything.contains("line.wrong_token"))
+        try gateway.stop()
+    }
+
+    @Test func `validate their blocks like any provider`() throws {
+        let folder = try Self.folder()
+        let text = Self.config(plugins: "{ path: libLine.so }").replacing("subject: alice", with: "subjekt: alice")
+        let result = try run(
+            try Executable.martlet(), ["check", "--config", try folder.write(text, to: "config.yaml")])
+        #expect(result.ending == .exited(78) && result.errorOutput.contains("did you mean 'subject'?"), "\(result)")
+    }
+
+    @Test func `may not bring a kind that exists`() throws {
+        let folder = try Self.folder()
+        for plugins in ["{ path: libApple.so }", "{ path: libLine.so }, { path: libLine.so }"] {
+            let path = try folder.write(Self.config(plugins: plugins), to: "config.yaml")
+            let result = try run(try Executable.martlet(), ["check", "--config", path])
+            #expect(result.ending == .exited(78) && result.errorOutput.contains("[plugin.kind_exists]"), "\(result)")
+            #expect(!result.errorOutput.contains("config.unknown_kind"), "\(result)")
+        }
+    }
+
+    @Test func `are warned of in a directory that others may write to`() throws {
+        let folder = try Self.folder()
+        try PluginStage.command(["chmod", "777", folder.path])
+        let path = try folder.write(Self.config(plugins: "{ path: libLine.so }"), to: "config.yaml")
+        let lax = try run(try Executable.martlet(), ["check", "--config", path])
+        #expect(lax.ending == .exited(0), "\(lax)")
+        #expect(lax.errorOutput.contains(": warning: ") && lax.errorOutput.contains("[plugin.directory_writable]"))
+        #expect(try run(try Executable.martlet(), ["check", "--strict", "--config", path]).ending == .exited(78))
+    }
+
+    @Test func `join at a reload, and stay as they were loaded`() throws {
+        let folder = try Self.folder()
+        let listen = "- address: 127.0.0.1:\(try refusedPort())"
+        let gateway = try Gateway(Self.config(plugins: "", listen: listen), in: folder)
+        func reload(_ plugins: String, until event: String, _ text: String) throws {
+            let before = gateway.log.count
+            try gateway.reload(Self.config(plugins: plugins, listen: listen))
+            do {
+                try waitUntil("the reload") {
+                    gateway.log.dropFirst(before).contains { $0.text.contains(event) && $0.text.contains(text) }
+                }
+            } catch {
+                throw TestFailure("\(event) \(text): \(error)\n\(gateway.everything.suffix(4000))")
+            }
+        }
+        try reload("{ path: libLine.so }", until: "configuration reloaded", "routes")
+        #expect(try gateway.get("/x", bearer("line_secret")).status == 200)
+        // Another file at the same path.
+        try PluginStage.command(["cp", folder.file("libApple.so"), folder.file("new.so")])
+        try PluginStage.command(["mv", folder.file("new.so"), folder.file("libLine.so")])
+        try reload("{ path: libLine.so }", until: "configuration warning", "SIGUSR2")
+        #expect(try gateway.get("/x", bearer("line_secret")).status == 200)
+        // A bad one changes nothing.
+        try reload("{ path: libLine.so }, { path: none.so }", until: "configuration error", "plugin.file_unreadable")
+        #expect(try gateway.get("/x", bearer("line_secret")).status == 200)
+        // Without it, and with it again: it is still in the process.
+        try reload("", until: "configuration reloaded", "routes")
+        #expect(try gateway.get("/x").status == 200)
+        try reload("{ path: libLine.so }", until: "configuration reloaded", "routes")
+        #expect(try gateway.get("/x").status == 401)
+        try gateway.stop()
+    }
+
+    @Test func `begin with a package that does not touch what is there`() throws {
+        let folder = try TemporaryFolder()
+        try PluginStage.command(["mkdir", folder.file("Line")])
+        func new(_ words: String...) throws -> CommandResult {
+            try run("/usr/bin/env", ["-C", folder.path, try Executable.martlet(), "plugin", "new"] + words)
+        }
+        let api = try PluginStage.apiFolder()
+        let result = try new("Line", "--api", api)
+        #expect(result.ending == .exited(78) && result.errorOutput.contains("it exists"), "\(result)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("Line")).isEmpty)
+        for name in ["line", "Li ne", "../Line", "", "Ünder", "1Line", "MartletCore"] {
+            #expect(try new(name, "--api", api).ending == .exited(64), "\(name)")
+        }
+        #expect(try new("Other", "--api", folder.path).ending == .exited(78))
+        #expect(try new("PartnerKey", "--api", api).ending == .exited(0))
+        let source = folder.file("PartnerKey/Sources/PartnerKey/PartnerKeyProvider.swift")
+        #expect(try String(contentsOfFile: source, encoding: .utf8).contains("\"partner_key\""))
+    }
+}
