@@ -83,6 +83,9 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE", "CMartletPlugin"],
         isPublic: true),
     Room(
+        name: "MartletProviderTesting", imports: ["MartletCore", "MartletJSON", "MartletProvider"],
+        testImports: ["MartletConfig"]),
+    Room(
         name: "MartletPlugins",
         imports: ["MartletCore", "MartletConfig", "MartletProvider", "CLinux", "CMartletPlugin"]
     ),
@@ -131,31 +134,46 @@ let rooms: [Room] = [
     Room(
         name: "AppleProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "WeChatProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "PasswordProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "APIKeyProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "HTTPProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "MTLSProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
     Room(
         name: "OIDCProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
-        folder: "Plugins"),
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
+    Room(
+        name: "KeyTable",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Examples/Plugins", testImports: ["MartletProviderTesting"]),
+    Room(
+        name: "SignedPartner",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Examples/Plugins", testImports: ["MartletProviderTesting"]),
     Room(
         name: "BundledProviders",
         imports: [
@@ -194,7 +212,7 @@ let rooms: [Room] = [
             "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
-        testImports: ["MartletHTTP", "MartletHTTP2", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP", "MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [
@@ -226,7 +244,7 @@ let libraries: [Target] = [
 let package = Package(
     name: "martlet",
     products: [.executable(name: "martlet", targets: ["martlet"])]
-        + rooms.filter(\.isPublic).map { .library(name: $0.name, targets: [$0.name]) },
+        + (rooms.filter(\.isPublic).map(\.name) + ["MartletProviderTesting"]).map { .library(name: $0, targets: [$0]) },
     targets: libraries
         + rooms.flatMap(\.targets)
         + [

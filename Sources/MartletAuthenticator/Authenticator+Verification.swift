@@ -19,6 +19,10 @@ extension Authenticator {
         guard credential.verificationAttempts <= Authenticator.verificationLimit else {
             return Authenticator.overtaken()
         }
+        // A session belongs into `Authorization`: elsewhere it would be sent to another system.
+        if case .header = form, unsafe value.withUnsafeBufferPointer({ unsafe OwnToken.appears(in: $0) }) {
+            return .rejected(Rejection(.credentialInvalid("auth.header_not_accepted")))
+        }
         guard let target = verificationTarget(form, value, route) else {
             return .rejected(Rejection(.credentialInvalid("auth.no_provider_claims_it")))
         }

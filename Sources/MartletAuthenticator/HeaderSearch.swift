@@ -14,17 +14,29 @@ package struct HeaderSearch {
 
     private let rules: AuthenticationRules
     private let sources: [UInt8]
+    private let lengths: UInt64
     private var found: Found?
     private var isRepeated = false
 
     /// - Parameter route: the request's.
     package init(_ rules: AuthenticationRules, route: Int) {
         self.rules = rules
-        sources = rules.routes[route].readsRequest ? rules.plan(of: route).headerSources : []
+        let plan = rules.routes[route].readsRequest ? rules.plan(of: route) : nil
+        sources = plan?.headerSources ?? []
+        lengths = plan?.headerLengths ?? 0
     }
 
+    /// The bit of a name's length; names of 64 bytes and more share one.
+    @inline(__always)
+    static func lengthBit(_ count: Int) -> UInt64 { 1 << UInt64(min(count, 63)) }
+
     /// Looks at one field of the head.
+    @inline(__always)
     package mutating func examine(_ field: HeadField, in bytes: Span<UInt8>) {
+        if lengths & HeaderSearch.lengthBit(field.name.count) != 0 { compare(field, in: bytes) }
+    }
+
+    private mutating func compare(_ field: HeadField, in bytes: Span<UInt8>) {
         for source in sources where rules.headerSources[Int(source)].isName(of: field, in: bytes) {
             isRepeated = isRepeated || found != nil
             found = Found(source: source, value: field.value)

@@ -194,7 +194,7 @@ extension StorePurpose {
         // Each is stored for 15 minutes.
         case .codes: (100_000, 32 * Self.mebibyte)
         // One for each request of a client with a bound token, within two minutes.
-        case .proofs: (200_000, 64 * Self.mebibyte)
+        case .proofs: (100_000, 32 * Self.mebibyte)
         // Sign-ins that came back, within twelve minutes each; the codes of apps have the identity in them.
         case .browsers: (50_000, 32 * Self.mebibyte)
         case .outcomes: (10_000, 16 * Self.mebibyte)

@@ -39,7 +39,7 @@ public struct Identity: Sendable {
     ///   - binding: the proof that each request needs besides the credential.
     ///   - subjectSource: for a direct credential; a login always has an account.
     public init(
-        providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
+        providerSubject: String, issuer: String, claims: JSONObject = [:], authTime: UnixTime, issuedAt: UnixTime,
         expiresAt: UnixTime, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil,
         subjectSource: SubjectSource = .account
     ) {

@@ -5,6 +5,8 @@ package import MartletConfig
     package let kind: ProviderKind
     /// The keys of its block, if the plugin defines a grammar.
     package let grammar: ConfigurationGrammar?
+    /// Whether its code is in a shared library: its calls are kept apart by default.
+    package var isFromLibrary = false
     private let prepareBlock: @Sendable (ConfigurationNode, String, inout Diagnostics) -> PreparedProvider?
 
     init<Plugin: Provider>(_ plugin: Plugin.Type) {

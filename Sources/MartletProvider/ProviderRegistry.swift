@@ -26,7 +26,10 @@ public struct ProviderRegistry: Sendable {
     /// - Returns: those that existed already, which are not replaced; sorted.
     package mutating func add(_ other: ProviderRegistry) -> [ProviderKind] {
         let existing = other.kinds.filter { factories[$0] != nil }
-        factories.merge(other.factories) { first, _ in first }
+        for (kind, factory) in other.factories where factories[kind] == nil {
+            factories[kind] = factory
+            factories[kind]?.isFromLibrary = true
+        }
         return existing
     }
 

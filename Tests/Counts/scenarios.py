@@ -37,6 +37,12 @@ USER, PASSWORD = "ada", "correct horse"
 BROWSER = 'browser: { origin: "http://127.0.0.1:{port}" }\n'
 # What curl sends.
 FIELDS = [(b"user-agent", b"curl/7.88.1"), (b"accept", b"*/*")]
+# Providers besides Apple's.
+PROVIDERS = {
+    "oidc": '{ kind: oidc, issuer: "https://appleid.apple.com", audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }',
+    "api_key": "{ kind: api_key, keys_file: keys.jsonl }",
+    "mtls": "{ kind: mtls, identity: san_dns }",
+}
 CONNECTIONS = 8
 STREAMS = 100
 REQUESTS = 8000
@@ -70,6 +76,7 @@ class Scenario:
     has_changing_heads: bool = False
     has_cookie: bool = False
     tokens: int = 1
+    kind: str = "apple"
 
     def run(self, binary):
         """Starts everything, warms it up, counts, ends everything."""
@@ -90,6 +97,13 @@ class Scenario:
                 settings |= {"browser": BROWSER, "providers": "staff"}
             if self.is_secure:
                 settings["tls"] = make_certificate(folder)
+            if self.kind != "apple":
+                settings["users"] = f"  other: {PROVIDERS[self.kind]}\n".replace("{issuer}", issuer.url)
+                settings["providers"] = "other"
+            if self.kind == "mtls":
+                settings["tls"] = settings["tls"].replace(" }", ", client_ca_file: cert.pem, client_auth: required }")
+            if self.kind == "api_key":
+                self.key = make_key(binary, folder)
             text = CONFIGURATION
             for name, value in settings.items():
                 text = text.replace("{%s}" % name, value)
@@ -106,6 +120,10 @@ class Scenario:
     def requests(self, issuer, gateway):
         if self.has_cookie:
             return [self.request([(b"cookie", b"theme=dark; " + sign_in(gateway.url).encode())])]
+        if self.kind == "mtls":
+            return [self.request([])]
+        if self.kind == "api_key":
+            return [self.request([(b"x-api-key", self.key)])]
         if self.uses_store:
             login = post(gateway.url + "/auth/login/apple", {"identity_token": issuer.token(0)})
             tokens = [login["access_token"]]
@@ -127,12 +145,14 @@ class Scenario:
         if self.is_framed:
             return conversation.StreamClients(gateway.port, STREAMS)
         tls = conversation.tls_context(folder / "cert.pem") if self.is_secure else None
+        if self.kind == "mtls":
+            tls.load_cert_chain(folder / "cert.pem", folder / "key.pem")
         return conversation.PlainClients(gateway.port, CONNECTIONS, tls)
 
     def check(self, head):
         """Checks that the complete work is counted: the identity is in the head, and the token is not."""
         is_named = b"\r\nx-auth-subject: " in head.lower()
-        is_kept = b"\r\nauthorization:" in head.lower() or b"martlet=" in head
+        is_kept = b"\r\nauthorization:" in head.lower() or b"martlet=" in head or b"mak_" in head
         if is_named != (self.tokens > 0) or is_kept:
             raise NotThere(f"{self.name}: the upstream got\n{head.decode(errors='replace')}")
 
@@ -155,6 +175,16 @@ class Stay(urllib.request.HTTPRedirectHandler):
 
     def http_error_303(self, request, response, code, message, headers):
         return response
+
+
+def make_key(binary, folder):
+    """An API key in the file that the gateway reads."""
+    (folder / "key.yaml").write_text(
+        f"version: 1\nproviders: {{ other: {PROVIDERS['api_key']} }}\nupstreams: {{ o: {{ endpoints: [builtin:echo] }} }}\n"
+        "routes: [{ name: all, upstream: o, auth: { providers: [other] } }]\n", encoding="utf-8")
+    made = subprocess.run(
+        [binary, "key", "create", "--subject", "ada", "--config", "key.yaml"], cwd=folder, capture_output=True, check=True)
+    return made.stdout.strip()
 
 
 def make_certificate(folder):
@@ -187,5 +217,8 @@ SCENARIOS = [
     Scenario("heads", "one known Apple token, each response head different from the previous one", has_changing_heads=True),
     Scenario("open", "a public route", path=b"/public/orders", tokens=0),
     Scenario("tls", "one known Apple token over TLS 1.3", is_known_hit=False, is_secure=True),
+    Scenario("oidc", "one known token of any issuer", kind="oidc"),
+    Scenario("key", "one known API key in a header of its own", is_known_hit=False, kind="api_key"),
+    Scenario("certificate", "one known client certificate, over TLS 1.3", is_known_hit=False, is_secure=True, kind="mtls"),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

@@ -3,6 +3,9 @@ private import MartletJSON
 public import MartletProvider
 
 extension OIDCProvider: SigningIn {
+    /// Whether apps may log in with ID tokens.
+    public var acceptsSignIn: Bool { configuration.login != nil }
+
     /// Authenticates a login by the ID token that an app has got from the issuer, to which the nonce must be bound.
     ///
     /// The nonce is consumed after the checks, so that only the holder of a valid token can consume it.

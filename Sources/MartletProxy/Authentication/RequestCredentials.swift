@@ -12,12 +12,14 @@ enum RequestCredentials {
         _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
         _ authorization: ByteRange?, _ verification: BoxedVerificationResult?, _ events: inout EventLoop
     ) -> AuthorizedRequest? {
-        let header: HeaderSearch.Found?
-        do throws(Failure) {
-            header = unsafe try findHeader(bytes, on: routed.route, hasAuthorization: authorization != nil, events)
-        } catch {
-            events.loop.reject(exchange, error)
-            return nil
+        var header: HeaderSearch.Found?
+        if events.loop.context.snapshot.readsRequests {
+            do throws(Failure) {
+                header = unsafe try findHeader(bytes, on: routed.route, hasAuthorization: authorization != nil, events)
+            } catch {
+                events.loop.reject(exchange, error)
+                return nil
+            }
         }
         if let browser = events.loop.context.snapshot.browser,
             authorization == nil || events.router.head.fields.has(.cookie)
@@ -55,6 +57,11 @@ enum RequestCredentials {
         _ events: inout EventLoop
     ) -> AuthorizationOutcome {
         let lent = unsafe events.loop.exchanges.all.address(of: exchange)
+        guard events.loop.context.snapshot.readsRequests else {
+            return unsafe events.authenticator.authorize(
+                routed, bytes, authorization: authorization, result: verification, at: events.loop.time,
+                &lent.pointee.credential)
+        }
         if let header {
             return unsafe events.authenticator.authorize(
                 routed, bytes, header: header, for: RequestFacts(lent.pointee.record.texts), result: verification,

@@ -39,6 +39,8 @@ package final class Snapshot: Sendable {
     /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, or parts of
     /// the request.
     let hasOtherCredentials: Bool
+    /// Whether any route has headers or certificates that are credentials, or decides by parts of the request.
+    let readsRequests: Bool
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
@@ -50,7 +52,8 @@ package final class Snapshot: Sendable {
         handlers = signIn.handlers
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
-        hasOtherCredentials = hasBrowser || authentication.readsRequests
+        readsRequests = authentication.readsRequests
+        hasOtherCredentials = hasBrowser || readsRequests
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }

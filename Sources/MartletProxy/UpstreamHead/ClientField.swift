@@ -40,8 +40,7 @@ enum ClientField: UInt8 {
             names.append(
                 (field.name.description, (field == .xRequestID ? ClientField.requestIDLookAlike : own).rawValue))
         }
-        // A client's own would look like the certificate that a proxy has verified (RFC 9440 §4).
-        for name in ["HTTP2-Settings", "Client-Cert", "Client-Cert-Chain"] { names.append((name, own.rawValue)) }
+        names.append(("HTTP2-Settings", own.rawValue))
         // Of the X-Forwarded-* family, names of the default list that the configured list omits are forwarded.
         for name in ServerConfiguration.defaultStrippedHeaders { names.append((name, plain.rawValue)) }
         let letters = Set(stripped.map { FieldLetters.of($0) })
@@ -52,6 +51,8 @@ enum ClientField: UInt8 {
         for field in KnownField.allCases where letters.contains(FieldLetters.of(field.name.description)) {
             if known[field] == nil { known[field] = proxyOnly }
         }
+        // Even a trusted proxy's: an upstream could not distinguish it from a client's (RFC 9440 §4).
+        for name in ["Client-Cert", "Client-Cert-Chain"] { names.append((name, own.rawValue)) }
         // A list of fields that only proxies may send does not let the gateway's cookies pass.
         if cutsCookies { known[KnownField.cookie] = known[.cookie] == nil ? cookie : own }
         for name in reserved.names { names.append((name, identity.rawValue)) }

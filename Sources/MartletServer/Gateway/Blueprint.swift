@@ -187,11 +187,11 @@ package struct Blueprint: Sendable {
         _ configurations: [ProviderConfiguration], _ registry: ProviderRegistry, _ diagnostics: inout Diagnostics
     ) -> [PreparedProvider] {
         configurations.compactMap { configuration in
-            var prepared = registry.factory(for: ProviderKind(rawValue: configuration.kind.value))?
-                .prepare(configuration.block, name: configuration.name.value, into: &diagnostics)
-            prepared?.bulkhead = configuration.bulkhead.map {
-                BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue)
-            }
+            let factory = registry.factory(for: ProviderKind(rawValue: configuration.kind.value))
+            var prepared = factory?.prepare(
+                configuration.block, name: configuration.name.value, into: &diagnostics)
+            let limits = configuration.bulkhead.map { BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue) }
+            prepared?.bulkhead = limits ?? (factory?.isFromLibrary == true ? .standard : nil)
             return prepared
         }
     }

@@ -44,6 +44,30 @@ import Testing
         try gateway.stop()
     }
 
+    @Test func `may be those of the examples`() throws {
+        let folder = try TemporaryFolder()
+        let example = PluginStage.root + "/Examples/Plugins/SignedPartner/SignedPartnerProvider.swift"
+        let library = try PluginStage.build("SignedPartner", into: folder, source: example)
+        var config = GatewayConfig(
+            endpoints: ["builtin:echo"], providers: "acme: { kind: signed_partner, subject: acme, secret: s3cret }",
+            routes: "- { name: all, match: { path: /** }, auth: { providers: [acme] }, upstream: api }")
+        config.more = "plugins: [{ path: \(library) }]\n"
+        let gateway = try Gateway(config.text, in: folder)
+        func get(_ path: String, signedFor signed: String) throws -> HTTPMessage {
+            let time = unixNow()
+            let code = hmacSHA256(key: Array("s3cret".utf8), Array("\(time) GET \(signed)".utf8))
+            let digits = code.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            return try gateway.get(path, [("X-Partner-Signature", "\(time) \(digits)")])
+        }
+        let served = try get("/x", signedFor: "/x")
+        #expect(served.status == 200 && served.text.contains(#""x-auth-subject":"acme:acme""#), "\(served)")
+        #expect(try get("/y", signedFor: "/x").status == 401)
+        #expect(gateway.everything.contains("signed_partner.bad_signature"))
+        // A library's calls are kept apart by default.
+        #expect(try gateway.askAdmin("/metrics").text.contains(#"martlet_bulkhead_calls{provider="acme""#))
+        try gateway.stop()
+    }
+
     @Test func `validate their blocks like any provider`() throws {
         let folder = try Self.folder()
         let text = Self.config(plugins: "{ path: libLine.so }").replacing("subject: alice", with: "subjekt: alice")

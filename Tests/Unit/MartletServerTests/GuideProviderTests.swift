@@ -2,6 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletJOSE
 import MartletProvider
+import MartletProviderTesting
 import MartletTesting
 import Testing
 
@@ -74,6 +75,18 @@ import Testing
             throw TestFailure("it was accepted")
         }
         #expect(error.code == "partner.keys_unavailable" && error.disposition == .unavailable)
+    }
+
+    @Test func `does what the gateway expects of every provider`() async throws {
+        let keys = try AppleFixture.document([Self.key.get()])
+        var token = Token(kid: "p1", subject: "customer-7")
+        token.claims["iss"] = "\"https://partner.test\""
+        token.claims["aud"] = "\"shop\""
+        var conformance = ProviderConformance(clock: .system) { try Self.provider(keys: keys) }
+        conformance.accepted = [Credential(bearer: Array(try token.signed(by: Self.key.get()).utf8))]
+        conformance.makeUnavailable = { try Self.provider(keys: nil) }
+        let report = await conformance.run()
+        #expect(report.passes, "\(report)")
     }
 }
 
