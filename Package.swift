@@ -80,7 +80,10 @@ let rooms: [Room] = [
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
     Room(
         name: "MartletProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE", "CMartletPlugin"],
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletCrypto", "MartletConfig", "MartletJOSE",
+            "CMartletPlugin",
+        ],
         isPublic: true),
     Room(
         name: "MartletProviderTesting", imports: ["MartletCore", "MartletJSON", "MartletProvider"],
@@ -167,6 +170,11 @@ let rooms: [Room] = [
         folder: "Plugins",
         testImports: ["MartletProviderTesting"]),
     Room(
+        name: "SignedProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins",
+        testImports: ["MartletProviderTesting"]),
+    Room(
         name: "KeyTable",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Examples/Plugins", testImports: ["MartletProviderTesting"]),
@@ -178,7 +186,7 @@ let rooms: [Room] = [
         name: "BundledProviders",
         imports: [
             "MartletProvider", "APIKeyProvider", "AppleProvider", "HTTPProvider", "MTLSProvider", "OIDCProvider",
-            "PasswordProvider", "WeChatProvider",
+            "PasswordProvider", "SignedProvider", "WeChatProvider",
         ],
         folder: "Plugins",
         tests: false),

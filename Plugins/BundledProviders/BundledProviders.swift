@@ -5,6 +5,7 @@ private import MTLSProvider
 public import MartletProvider
 private import OIDCProvider
 private import PasswordProvider
+private import SignedProvider
 private import WeChatProvider
 
 /// The providers that are compiled into the gateway.
@@ -17,6 +18,7 @@ public enum BundledProviders {
         registry.register(MTLSProvider.self)
         registry.register(OIDCProvider.self)
         registry.register(PasswordProvider.self)
+        registry.register(SignedProvider.self)
         registry.register(WeChatProvider.self)
     }
 }

@@ -72,7 +72,7 @@ extension AuthenticationRules {
     /// The headers that are credentials on a route.
     package func headerNames(on route: Int) -> [String] {
         guard routes[route].readsRequest else { return [] }
-        return plan(of: route).headerSources.map { String(decoding: headerSources[Int($0)].name, as: UTF8.self) }
+        return plan(of: route).headerSources.flatMap { headerSources[Int($0)].fieldNames }
     }
 
     /// The providers of a route.

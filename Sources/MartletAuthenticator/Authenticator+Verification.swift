@@ -1,5 +1,5 @@
 package import MartletCore
-internal import MartletProvider
+package import MartletProvider
 internal import MartletResponder
 
 /// Credentials that are not cached: what has to be verified, and by what.
@@ -44,7 +44,7 @@ extension Authenticator {
 
     /// Verifies some of the queued jobs: see ``InlineVerifier/run(by:others:)``.
     package mutating func verifyInline(
-        by clock: Clock, others: (Verifier.Job) -> Void
+        by clock: Clock, others: (Verifier.Job, Identity?) -> Void
     ) -> [(job: Verifier.Job, result: VerificationResult)] {
         defer { isIdle = inlineVerifier.isIdle }
         return inlineVerifier.run(by: clock, others: others)

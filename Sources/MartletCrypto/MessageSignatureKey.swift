@@ -1,8 +1,8 @@
 private import COpenSSL
-package import MartletCore
+public import MartletCore
 
 /// The algorithms of HTTP message signatures that the gateway verifies (RFC 9421 §3.3), by their registered names.
-package enum MessageSignatureAlgorithm: String, Sendable, CaseIterable {
+public enum MessageSignatureAlgorithm: String, Sendable, CaseIterable {
     case hmacSHA256 = "hmac-sha256"
     /// With r‖s as the signature.
     case ecdsaP256SHA256 = "ecdsa-p256-sha256"
@@ -10,18 +10,18 @@ package enum MessageSignatureAlgorithm: String, Sendable, CaseIterable {
 }
 
 /// A key that verifies HTTP message signatures, bound to its algorithm. Thread-safe.
-package struct MessageSignatureKey: Sendable {
+public struct MessageSignatureKey: Sendable {
     private enum Material: Sendable {
         case secret(Secret)
         case publicKey(PublicKey)
     }
 
-    package let algorithm: MessageSignatureAlgorithm
+    public let algorithm: MessageSignatureAlgorithm
     private let material: Material
 
     /// A shared secret, for `hmac-sha256`.
     /// - Throws: `crypto.weak_key` for one of fewer than 32 bytes.
-    package init(secret: Secret) throws(CryptoError) {
+    public init(secret: Secret) throws(CryptoError) {
         guard secret.count >= SHA256.length else {
             throw CryptoError(.cryptoWeakKey, "the secret has fewer than \(SHA256.length) bytes")
         }
@@ -31,7 +31,7 @@ package struct MessageSignatureKey: Sendable {
 
     /// A public key.
     /// - Throws: `crypto.bad_key` for a key of another algorithm, or for `hmac-sha256`, which has none.
-    package init(_ parts: PublicKeyParts, for algorithm: MessageSignatureAlgorithm) throws(CryptoError) {
+    public init(_ parts: PublicKeyParts, for algorithm: MessageSignatureAlgorithm) throws(CryptoError) {
         switch (parts, algorithm) {
         case (.p256, .ecdsaP256SHA256), (.ed25519, .ed25519): break
         default: throw CryptoError(.cryptoBadKey, "the key is not one for \(algorithm.rawValue)")
@@ -42,7 +42,7 @@ package struct MessageSignatureKey: Sendable {
 
     /// A public key in PEM (`BEGIN PUBLIC KEY`). A private key is rejected: a gateway that verifies needs none.
     /// - Throws: `crypto.bad_key` for anything else, and as above.
-    package init(pem: Secret, for algorithm: MessageSignatureAlgorithm) throws(CryptoError) {
+    public init(pem: Secret, for algorithm: MessageSignatureAlgorithm) throws(CryptoError) {
         guard let handle = PublicKey.handle(pem) else {
             throw CryptoError(.cryptoBadKey, "not the PEM of a public key")
         }
@@ -54,7 +54,7 @@ package struct MessageSignatureKey: Sendable {
     }
 
     /// Whether the signature over the signature base was made with the key.
-    package func verify(_ signature: [UInt8], over base: [UInt8]) -> Bool {
+    public func verify(_ signature: [UInt8], over base: [UInt8]) -> Bool {
         switch material {
         case .secret(let secret): ConstantTime.areEqual(signature, HMACSHA256.authenticate(base, key: secret))
         case .publicKey(let key): key.verify(signature, over: base)

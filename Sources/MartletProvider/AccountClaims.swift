@@ -44,6 +44,7 @@ extension Identity {
         Identity(
             providerSubject: providerSubject, issuer: issuer,
             claims: claims.merged(into: self.claims, provider: provider), authTime: authTime, issuedAt: issuedAt,
-            expiresAt: expiresAt, reusableUntil: reusableUntil, binding: binding, subjectSource: subjectSource)
+            expiresAt: expiresAt, reusableUntil: reusableUntil, binding: binding, subjectSource: subjectSource,
+            bodyDigest: bodyDigest)
     }
 }

@@ -10,7 +10,7 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         case rejected
         /// The credential could not be verified: 503.
         case unavailable
-        /// The body cannot be parsed as a credential: 400.
+        /// The body cannot be parsed as a credential, or it is ambiguous which credential a request has: 400.
         case malformed
         /// The caller is authenticated but not allowed, such as a banned user: 403.
         case denied

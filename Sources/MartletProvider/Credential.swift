@@ -12,6 +12,11 @@ public import MartletCore
     ///
     /// The upstream does not get the header, unless the route has `forward_credentials`.
     case header(String)
+    /// A signature of the request (RFC 9421): the value of `Signature-Input`. ``RequestSignature`` reads it, for a
+    /// provider that ``RequestInspecting/readsHead``.
+    ///
+    /// The upstream gets neither `Signature-Input` nor `Signature`, unless the route has `forward_credentials`.
+    case messageSignature
     /// The certificate with which the client authenticated in the TLS handshake, or that a trusted proxy names
     /// (RFC 9440); a request without any other credential.
     case clientCertificate
@@ -25,7 +30,7 @@ public final class Credential: Sendable, CustomStringConvertible {
     /// The authentication scheme.
     @frozen public enum Scheme: Sendable {
         case bearer, basic
-        /// A header of its own: see ``CredentialSource/header(_:)``.
+        /// A header of its own: see ``CredentialSource/header(_:)`` and ``CredentialSource/messageSignature``.
         case header
         /// A client certificate: see ``CredentialSource/clientCertificate``.
         case certificate

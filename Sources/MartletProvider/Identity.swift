@@ -33,15 +33,18 @@ public struct Identity: Sendable {
     public let binding: CredentialBinding?
     /// Where the subject comes from that upstreams see.
     public let subjectSource: SubjectSource
+    /// What the body of this request has to be; `nil` if the credential does not say.
+    public let bodyDigest: BodyDigest?
 
     /// - Parameters:
     ///   - reusableUntil: `nil` for `expiresAt`.
     ///   - binding: the proof that each request needs besides the credential.
     ///   - subjectSource: for a direct credential; a login always has an account.
+    ///   - bodyDigest: the result is of one request then, and never reused.
     public init(
         providerSubject: String, issuer: String, claims: JSONObject = [:], authTime: UnixTime, issuedAt: UnixTime,
         expiresAt: UnixTime, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil,
-        subjectSource: SubjectSource = .account
+        subjectSource: SubjectSource = .account, bodyDigest: BodyDigest? = nil
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer
@@ -50,7 +53,16 @@ public struct Identity: Sendable {
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
         self.subjectSource = subjectSource
-        self.reusableUntil = min(reusableUntil ?? expiresAt, expiresAt)
+        self.reusableUntil = bodyDigest == nil ? min(reusableUntil ?? expiresAt, expiresAt) : UnixTime(seconds: 0)
         self.binding = binding
+        self.bodyDigest = bodyDigest
+    }
+
+    /// The same identity, not reused for another request.
+    package var forOneRequest: Identity {
+        Identity(
+            providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime, issuedAt: issuedAt,
+            expiresAt: expiresAt, reusableUntil: UnixTime(seconds: 0), binding: binding, subjectSource: subjectSource,
+            bodyDigest: bodyDigest)
     }
 }

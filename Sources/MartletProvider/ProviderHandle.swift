@@ -14,6 +14,8 @@ package final class ProviderHandle: Sendable {
     package let throttling: (any Throttling)?
     /// What its decisions depend on, besides the credential; `nil` if it does not get the request.
     package let reuseKey: Set<RequestPart>?
+    /// Whether it gets the request's whole head.
+    package let readsHead: Bool
     /// Whether it is asked only about credentials that its sources name.
     package let isSelective: Bool
     package let explaining: (any Explaining)?
@@ -46,6 +48,7 @@ package final class ProviderHandle: Sendable {
         quick = local.flatMap { $0.isQuick ? $0 : nil }
         throttling = bulkhead == nil ? provider as? any Throttling : nil
         reuseKey = (provider as? any RequestInspecting)?.reuseKey
+        readsHead = (provider as? any RequestInspecting)?.readsHead ?? false
         isSelective = provider is any Selective
         explaining = provider as? any Explaining
         running = provider as? any Running
@@ -74,6 +77,9 @@ package final class ProviderHandle: Sendable {
         guard let bulkhead else { return try await call() }
         return try await bulkhead.run(until: context.deadline, for: context.client?.workOwner ?? .anonymous, call)
     }
+
+    /// An identity of the provider, as the gateway may reuse it.
+    package func scoped(_ identity: Identity) -> Identity { readsHead ? identity.forOneRequest : identity }
 
     // MARK: Capabilities that commands use, and the start
 

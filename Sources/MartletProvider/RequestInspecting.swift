@@ -6,11 +6,14 @@ public struct RequestFacts: Sendable, Hashable {
     public let host: String
     /// The normalized path, without the query: the one that the route was found by.
     public let path: String
+    /// All of its head; `nil` unless the provider reads it: ``RequestInspecting/readsHead``.
+    public let head: ReceivedHead?
 
-    public init(method: String, host: String, path: String) {
+    public init(method: String, host: String, path: String, head: ReceivedHead? = nil) {
         self.method = method
         self.host = host
         self.path = path
+        self.head = head
     }
 }
 
@@ -25,6 +28,14 @@ public protocol RequestInspecting: Authenticating {
     ///
     /// A decision that may be reused (``Identity/reusableUntil``) is reused only for requests with the same parts.
     var reuseKey: Set<RequestPart> { get }
+    /// Whether it needs ``RequestFacts/head``. Its decisions depend on more than ``reuseKey`` can name then, so the
+    /// gateway reuses none of them.
+    var readsHead: Bool { get }
+}
+
+extension RequestInspecting {
+    /// `false`.
+    public var readsHead: Bool { false }
 }
 
 /// A provider that is asked about a credential only if one of its sources names it, also where it is a route's only

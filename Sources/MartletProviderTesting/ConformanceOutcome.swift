@@ -85,7 +85,7 @@ extension CredentialSource {
         switch self {
         case .bearerJWT, .bearerPrefix: Credential(bearer: bytes)
         case .basic: Credential(basic: bytes)
-        case .header: Credential(header: bytes)
+        case .header, .messageSignature: Credential(header: bytes)
         case .clientCertificate: Credential(certificate: bytes)
         }
     }

@@ -22,7 +22,7 @@ enum HostileBytes {
         switch source {
         case .bearerPrefix(let prefix): plain + plain.map { Array(prefix.utf8) + $0 } + [Array(prefix.utf8)]
         case .bearerJWT(let issuers): plain + (issuers.first.map { tokens($0) } ?? [])
-        case .basic, .header, .clientCertificate: plain
+        case .basic, .header, .messageSignature, .clientCertificate: plain
         }
     }
 

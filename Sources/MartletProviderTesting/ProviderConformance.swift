@@ -26,6 +26,10 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
     /// Whether a valid credential with another byte is another one. False for providers that ask a simulated service
     /// which accepts everything.
     public var verifiesBytes = true
+    /// The request that a credential comes with, for providers that are `RequestInspecting`.
+    public var request: @Sendable (Credential) -> RequestFacts = { _ in
+        RequestFacts(method: "GET", host: "api.example.com", path: "/")
+    }
     /// How many random credentials are tried.
     public var randomCount = 10_000
     /// How long a call may take, in real time, before it counts as hanging.
@@ -123,10 +127,10 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
     private func runLimits(of provider: any Authenticating, _ report: inout ConformanceReport) async {
         guard let credential = accepted.first else { return }
         report.count(.deadline)
-        let late = context(deadline: MonotonicTime(nanoseconds: clock.monotonicTime.nanoseconds &- 1))
+        let late = context(of: credential, deadline: MonotonicTime(nanoseconds: clock.monotonicTime.nanoseconds &- 1))
         if await outcome(of: credential, by: provider, in: late).hangs { report.add(.deadline, "it does not return") }
         report.count(.cancellation)
-        let context = context()
+        let context = context(of: credential)
         let task = Task { try? await provider.authenticate(credential, in: context) }
         task.cancel()
         if await waits(for: { _ = await task.value }) { report.add(.cancellation, "it does not return") }
@@ -187,7 +191,9 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
         for reason in IdentityRules.violations(of: identity, at: clock.unixTime) { report.add(check, reason) }
         guard let local = provider as? any LocallyVerifying else { return }
         do throws(AuthenticationError) {
-            guard case .authenticated(let other) = try local.verify(credential, in: context()) else { return }
+            guard case .authenticated(let other) = try local.verify(credential, in: context(of: credential)) else {
+                return
+            }
             if other.providerSubject != identity.providerSubject { report.add(check, "verify gives another subject") }
         } catch {
             report.add(check, "verify rejects what authenticate accepts: \(error)")
@@ -202,7 +208,7 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
         let outcome = await outcome(of: credential, by: provider)
         let shown = credential.withBytes { ConformanceText.shown($0) }
         switch outcome {
-        case .error(let error) where [.rejected, .denied, .throttled].contains(error.disposition): break
+        case .error(let error) where [.rejected, .denied, .throttled, .malformed].contains(error.disposition): break
         // A provider of a service says so where the service would have to know; the simulated one does not have to.
         case .error(let error) where error.disposition == .unavailable && check != .rejects: break
         default: report.add(check, "\(shown) gives \(outcome)")
@@ -211,7 +217,7 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
             report.add(.redaction, "the error contains the credential \(shown)")
         }
         guard let local = provider as? any LocallyVerifying else { return }
-        if case .authenticated? = try? local.verify(credential, in: context()) {
+        if case .authenticated? = try? local.verify(credential, in: context(of: credential)) {
             report.add(check, "verify accepts \(shown)")
         }
     }
@@ -239,20 +245,19 @@ public struct ProviderConformance<Plugin: Provider>: Sendable {
     // MARK: Calls
 
     private func context(
-        deadline: MonotonicTime? = nil, purpose: AuthenticationContext.Purpose = .request
-    )
-        -> AuthenticationContext
-    {
+        of credential: Credential? = nil, deadline: MonotonicTime? = nil,
+        purpose: AuthenticationContext.Purpose = .request
+    ) -> AuthenticationContext {
         AuthenticationContext(
             now: clock.unixTime, deadline: deadline ?? clock.monotonicTime + .seconds(10),
             client: ClientNetwork(address: [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 12)),
-            purpose: purpose, request: RequestFacts(method: "GET", host: "api.example.com", path: "/"))
+            purpose: purpose, request: credential.map(request))
     }
 
     private func outcome(
         of credential: Credential, by provider: any Authenticating, in context: AuthenticationContext? = nil
     ) async -> ConformanceOutcome {
-        let context = context ?? self.context()
+        let context = context ?? self.context(of: credential)
         return await limited { () async throws(AuthenticationError) in
             try await provider.authenticate(credential, in: context)
         }

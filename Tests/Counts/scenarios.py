@@ -1,7 +1,9 @@
 """The kinds of requests that are counted: the gateway's configuration, the clients and their requests."""
 
+import base64
 import contextlib
 import dataclasses
+import hmac
 import html
 import http.cookiejar
 import itertools
@@ -9,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -42,7 +45,10 @@ PROVIDERS = {
     "oidc": '{ kind: oidc, issuer: "https://appleid.apple.com", audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }',
     "api_key": "{ kind: api_key, keys_file: keys.jsonl }",
     "mtls": "{ kind: mtls, identity: san_dns }",
+    "signed": "{ kind: signed, max_age: 1h, keys: { k: { algorithm: hmac-sha256, subject: ada, secret: %s } } }",
 }
+SIGNING_SECRET = bytes(range(32))
+PROVIDERS["signed"] %= base64.b64encode(SIGNING_SECRET).decode()
 CONNECTIONS = 8
 STREAMS = 100
 REQUESTS = 8000
@@ -124,6 +130,8 @@ class Scenario:
             return [self.request([])]
         if self.kind == "api_key":
             return [self.request([(b"x-api-key", self.key)])]
+        if self.kind == "signed":
+            return [self.request(signature(self.path))]
         if self.uses_store:
             login = post(gateway.url + "/auth/login/apple", {"identity_token": issuer.token(0)})
             tokens = [login["access_token"]]
@@ -152,7 +160,7 @@ class Scenario:
     def check(self, head):
         """Checks that the complete work is counted: the identity is in the head, and the token is not."""
         is_named = b"\r\nx-auth-subject: " in head.lower()
-        is_kept = b"\r\nauthorization:" in head.lower() or b"martlet=" in head or b"mak_" in head
+        is_kept = b"\r\nauthorization:" in head.lower() or b"martlet=" in head or b"mak_" in head or b"keyid" in head
         if is_named != (self.tokens > 0) or is_kept:
             raise NotThere(f"{self.name}: the upstream got\n{head.decode(errors='replace')}")
 
@@ -187,6 +195,15 @@ def make_key(binary, folder):
     return made.stdout.strip()
 
 
+def signature(path):
+    """The fields of a signed request (RFC 9421)."""
+    lines = [("@method", "GET"), ("@authority", "api.example.com"), ("@path", path.decode()), ("@query", "?")]
+    covered = "(%s);created=%d;keyid=\"k\"" % (" ".join(f'"{name}"' for name, _ in lines), time.time())
+    base = "".join(f'"{name}": {value}\n' for name, value in lines) + '"@signature-params": ' + covered
+    code = base64.b64encode(hmac.digest(SIGNING_SECRET, base.encode(), "sha256"))
+    return [(b"signature-input", b"sig=" + covered.encode()), (b"signature", b"sig=:" + code + b":")]
+
+
 def make_certificate(folder):
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
@@ -219,6 +236,7 @@ SCENARIOS = [
     Scenario("tls", "one known Apple token over TLS 1.3", is_known_hit=False, is_secure=True),
     Scenario("oidc", "one known token of any issuer", kind="oidc"),
     Scenario("key", "one known API key in a header of its own", is_known_hit=False, kind="api_key"),
+    Scenario("signed", "one request with a signature of its own, by HMAC", is_known_hit=False, kind="signed"),
     Scenario("certificate", "one known client certificate, over TLS 1.3", is_known_hit=False, is_secure=True, kind="mtls"),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

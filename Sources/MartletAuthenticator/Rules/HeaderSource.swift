@@ -15,7 +15,7 @@ package struct HeaderSource: Sendable, Equatable {
     static func all(of providers: [ProviderHandle]) -> [HeaderSource] {
         var sources: [HeaderSource] = []
         for (index, provider) in providers.enumerated() {
-            for case .header(let name) in provider.accepts {
+            for case .some(let name) in provider.accepts.map(\.headerName) {
                 let name = name.utf8.map(lowerCase)
                 if let known = sources.firstIndex(where: { $0.name == name }) {
                     sources[known].providers.append(Int32(index))
@@ -25,6 +25,12 @@ package struct HeaderSource: Sendable, Equatable {
             }
         }
         return sources
+    }
+
+    /// The fields that the upstream does not get where it is a credential.
+    var fieldNames: [String] {
+        let text = String(decoding: name, as: UTF8.self)
+        return text == CredentialSource.signatureInput ? [text, "signature"] : [text]
     }
 
     /// The first of some providers that verifies it.
@@ -41,4 +47,18 @@ package struct HeaderSource: Sendable, Equatable {
     }
 
     private static func lowerCase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}
+
+extension CredentialSource {
+    /// In lower case.
+    fileprivate static let signatureInput = "signature-input"
+
+    /// The header whose value is the credential; `nil` for those that are elsewhere.
+    fileprivate var headerName: String? {
+        switch self {
+        case .header(let name): name
+        case .messageSignature: Self.signatureInput
+        case .bearerJWT, .bearerPrefix, .basic, .clientCertificate: nil
+        }
+    }
 }

@@ -29,9 +29,9 @@ struct InlineVerifier {
     ///
     /// Only for providers that declare themselves quick: any other could hold up the whole loop.
     mutating func enqueue(_ job: Verifier.Job) -> Bool {
-        guard case .provider(let handle) = job.target, handle.quick != nil, job.subjects == nil,
-            waiting.count < InlineVerifier.limit
-        else { return false }
+        guard case .provider(let handle) = job.target, handle.quick != nil, waiting.count < InlineVerifier.limit else {
+            return false
+        }
         waiting.append(job)
         return true
     }
@@ -40,15 +40,19 @@ struct InlineVerifier {
     ///
     /// - Parameters:
     ///   - clock: measures the time budget.
-    ///   - others: receives jobs that cannot be decided immediately.
+    ///   - others: receives jobs that cannot be decided immediately, with the identity where only its account is
+    ///     missing.
     /// - Returns: the results to deliver now, in submission order.
     mutating func run(
-        by clock: Clock, others: (Verifier.Job) -> Void
+        by clock: Clock, others: (Verifier.Job, Identity?) -> Void
     ) -> [(job: Verifier.Job, result: VerificationResult)] {
         let end = clock.monotonicTime.nanoseconds &+ InlineVerifier.passTime
         repeat {
             guard let job = waiting.popFirst() else { break }
-            if let result = Self.verify(job) { completed.append((job, result)) } else { others(job) }
+            switch Self.verify(job) {
+            case .decided(let result): completed.append((job, result))
+            case .waits(let identity): others(job, identity)
+            }
         } while clock.monotonicTime.nanoseconds < end
         passes += 1
         guard waiting.isEmpty || passes == InlineVerifier.roundPasses else { return [] }
@@ -57,9 +61,20 @@ struct InlineVerifier {
         return completed
     }
 
-    /// `nil` where the provider would have to wait.
-    private static func verify(_ job: Verifier.Job) -> VerificationResult? {
-        guard case .provider(let handle) = job.target else { return nil }
-        return handle.quick?.decide(job.credential, in: job.context)?.map { handle.principal(of: $0) }
+    private enum Decision {
+        case decided(VerificationResult)
+        /// For the provider, or for the account of an identity.
+        case waits(Identity?)
+    }
+
+    private static func verify(_ job: Verifier.Job) -> Decision {
+        guard case .provider(let handle) = job.target,
+            let result = handle.quick?.decide(job.credential, in: job.context)
+        else { return .waits(nil) }
+        switch result {
+        case .success(let identity) where job.needsAccount(of: identity): return .waits(identity)
+        case .success(let identity): return .decided(.success(handle.principal(of: identity)))
+        case .failure(let error): return .decided(.failure(error))
+        }
     }
 }

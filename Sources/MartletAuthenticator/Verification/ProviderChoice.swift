@@ -18,7 +18,7 @@ enum ProviderChoice {
                 switch source {
                 case .bearerJWT(let issuers): issuer.map { issuers.contains($0) } ?? false
                 case .bearerPrefix(let prefix): token.starts(with: Array(prefix.utf8))
-                case .basic, .header, .clientCertificate: false
+                case .basic, .header, .messageSignature, .clientCertificate: false
                 }
             }
         }
@@ -41,7 +41,7 @@ extension CredentialSource {
     fileprivate var isBearer: Bool {
         switch self {
         case .bearerJWT, .bearerPrefix: true
-        case .basic, .header, .clientCertificate: false
+        case .basic, .header, .messageSignature, .clientCertificate: false
         }
     }
 }

@@ -66,9 +66,12 @@ extension Verifier.Job {
             }
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)
-            return VerifiedPrincipal(Principal(identity: identity, provider: handle.name, subject))
+            return VerifiedPrincipal(Principal(identity: handle.scoped(identity), provider: handle.name, subject))
         }
     }
+
+    /// Whether the account store has to be asked for the subject of an identity.
+    func needsAccount(of identity: Identity) -> Bool { subjects != nil && identity.subjectSource != .provider }
 
     /// Delivers the result.
     func complete(_ result: VerificationResult) { sink.receive([finished(with: result)]) }
@@ -106,7 +109,7 @@ extension LocallyVerifying {
 extension ProviderHandle {
     /// The principal of a verified identity, where there are no accounts.
     package func principal(of identity: Identity) -> VerifiedPrincipal {
-        VerifiedPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
+        VerifiedPrincipal(Principal(identity: scoped(identity), provider: name, sessionID: nil))
     }
 }
 

@@ -60,7 +60,9 @@ package final class Verifier: Sendable {
     }
 
     /// Submits a job; a full queue completes it with a failure.
-    package func submit(_ job: Job) {
+    /// - Parameter verified: the identity, where only its account is missing.
+    package func submit(_ job: Job, verified: Identity? = nil) {
+        if let verified { return wait(for: job, .accounts, verified: verified) }
         // No thread is needed where the work is asynchronous: the store, or a provider that makes requests.
         guard case .provider(let handle) = job.target else { return wait(for: job, job.target.waitingKind) }
         guard handle.local != nil else { return wait(for: job, .provider(handle.name)) }
@@ -158,7 +160,7 @@ package final class Verifier: Sendable {
             return nil
         }
         switch decided {
-        case .success(let identity) where job.subjects != nil:
+        case .success(let identity) where job.needsAccount(of: identity):
             wait(for: job, .accounts, verified: identity)
             return nil
         case .success(let identity): return .success(handle.principal(of: identity))

@@ -11,7 +11,8 @@ package struct MessageSignature: Sendable {
     /// The signature itself.
     package let signature: [UInt8]
     let algorithm: String?
-    let created: Int64?
+    /// In seconds of Unix time.
+    package let created: Int64?
     let expires: Int64?
     /// The covered components and all parameters, serialized.
     private let parameters: [UInt8]
@@ -100,6 +101,10 @@ package struct MessageSignature: Sendable {
         }
         return text
     }
+
+    /// Whether it covers all values of a field as they are.
+    /// - Parameter name: in lower case.
+    package func coversField(_ name: String) -> Bool { components.contains { $0.source == .field(name) } }
 
     /// The signed bytes: the signature base (RFC 9421 §2.5) of a request.
     /// - Throws: `signature.component_missing`, or `signature.component_malformed` for a value with other bytes than

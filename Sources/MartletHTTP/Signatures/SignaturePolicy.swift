@@ -35,7 +35,7 @@ package struct SignaturePolicy: Sendable {
             let name = String(decoding: component.identifier, as: UTF8.self)
             throw MessageSignatureError(.signatureNotCovered, "the signature does not cover \(name)")
         }
-        if hasBody, !signature.components.contains(where: { $0.source == .field("content-digest") }) {
+        if hasBody, !signature.coversField("content-digest") {
             throw MessageSignatureError(.signatureDigestNotCovered, "the signature does not cover content-digest")
         }
         if requiresNonce, signature.nonce == nil {

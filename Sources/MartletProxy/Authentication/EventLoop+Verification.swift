@@ -16,6 +16,7 @@ extension EventLoop {
         if let rejection = request.rejection(of: client) { return unsafe reject(exchange, rejection, bytes) }
         let downstream = loop.exchanges[exchange].downstream
         let deadline = loop.now &+ Authenticator.verificationTimeout
+        let head = request.target.readsHead ? unsafe RequestProofs.receivedHead(of: exchange, bytes, &self) : nil
         let job = Verifier.Job(
             credential: request.credential, target: request.target,
             subjects: loop.context.snapshot.authentication.subjects,
@@ -24,7 +25,7 @@ extension EventLoop {
                 client: client,
                 address: request.form == .session || request.form == .cookie
                     ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
-                request: request.target.facts(of: loop.exchanges[exchange].record.texts)),
+                request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head)),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)
@@ -35,7 +36,8 @@ extension EventLoop {
     mutating func verifyInline() {
         guard !authenticator.isIdle else { return }
         let verifier = loop.context.threads.verifier
-        for (job, result) in authenticator.verifyInline(by: loop.context.clock.source, others: { verifier.submit($0) })
+        for (job, result) in authenticator.verifyInline(
+            by: loop.context.clock.source, others: { verifier.submit($0, verified: $1) })
         {
             completeVerification(Handle(job.exchange), epoch: job.epoch, result)
         }
@@ -54,7 +56,9 @@ extension EventLoop {
             loop.replaceCookie(of: exchange, by: replacement)
         }
         // A result of the previous configuration's providers is void: the credential is verified again.
-        let result = resultEpoch == authenticator.epoch ? result : nil
+        var result = resultEpoch == authenticator.epoch ? result : nil
+        let hasBody = !loop.exchanges[exchange].body.framing.isEmpty
+        if let error = loop.exchanges[exchange].bodyCheck.begin(result, hasBody: hasBody) { result = .failure(error) }
         if loop.exchanges[exchange].credential.proof == .pending {
             loop.exchanges[exchange].credential.concludeProof(result)
         }
@@ -65,7 +69,7 @@ extension EventLoop {
     @inline(never)
     mutating func reject(_ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>) {
         if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
-            unsafe logRejection(error, failed, exchange, Array(bytes[failed.range]))
+            unsafe logRejection(error, failed, exchange, bytes)
         }
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         loop.reject(exchange, rejection.failure)
@@ -73,12 +77,15 @@ extension EventLoop {
 
     /// Logs why a credential was rejected.
     private mutating func logRejection(
-        _ error: AuthenticationError, _ failed: CredentialLocation, _ exchange: Handle<Exchange>, _ value: [UInt8]
+        _ error: AuthenticationError, _ failed: CredentialLocation, _ exchange: Handle<Exchange>,
+        _ bytes: UnsafeBufferPointer<UInt8>
     ) {
+        let value = unsafe Array(bytes[failed.range])
         var provider: ProviderHandle?
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
             provider = handle
         }
+        let head = provider?.readsHead == true ? unsafe RequestProofs.receivedHead(of: exchange, bytes, &self) : nil
         loop.debug.credentialRejected(
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
             provider: provider,
@@ -87,7 +94,7 @@ extension EventLoop {
                 now: loop.time.unixTime,
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
                 client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
-                request: provider?.facts(of: loop.exchanges[exchange].record.texts)))
+                request: provider?.facts(of: loop.exchanges[exchange].record.texts, head: head)))
     }
 
     /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.

@@ -100,6 +100,29 @@ enum RequestProofs {
         _ request: ProofRequest, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
         _ events: inout EventLoop
     ) -> PresentedProof {
+        let origin = unsafe origin(of: exchange, bytes, &events)
+        return unsafe PresentedProof(
+            proofs: values(of: "dpop", bytes, events.router),
+            method: String(decoding: bytes[events.router.head.methodText], as: UTF8.self),
+            scheme: origin.scheme, authority: origin.authority,
+            path: String(decoding: bytes[events.router.head.path], as: UTF8.self),
+            token: request.location.form.credential(Array(bytes[request.location.range])))
+    }
+
+    /// The request's head as the client sent it, for a provider that reads it.
+    static func receivedHead(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) -> ReceivedHead {
+        let origin = unsafe origin(of: exchange, bytes, &events)
+        return unsafe ReceivedHead(
+            events.router.head, bytes, scheme: origin.scheme, authority: origin.authority,
+            hasBody: !events.loop.exchanges[exchange].body.framing.isEmpty)
+    }
+
+    /// Scheme and authority as the client sees them: those of this connection, or those that a trusted proxy names.
+    private static func origin(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) -> (scheme: String, authority: String) {
         let origin = events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin
         var scheme = origin.rules.isSecure ? "https" : "http"
         var authority = unsafe String(decoding: bytes[events.router.head.authority], as: UTF8.self)
@@ -111,11 +134,7 @@ enum RequestProofs {
                 authority = String(decoding: forwarded, as: UTF8.self)
             }
         }
-        return unsafe PresentedProof(
-            proofs: values(of: "dpop", bytes, events.router),
-            method: String(decoding: bytes[events.router.head.methodText], as: UTF8.self),
-            scheme: scheme, authority: authority, path: String(decoding: bytes[events.router.head.path], as: UTF8.self),
-            token: request.location.form.credential(Array(bytes[request.location.range])))
+        return (scheme, authority)
     }
 
     /// The values of the fields with a name in lower case.

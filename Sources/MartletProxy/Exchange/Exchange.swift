@@ -29,6 +29,8 @@ struct Exchange: ~Copyable, SlabElement {
     var request = RequestProperties()
     var body = RequestBody()
     var pace = BodyPace()
+    /// What the credential says about the body.
+    var bodyCheck = BodyCheck()
     var trailers = RequestTrailers()
     var headerRules = ExchangeHeaderRules()
     /// The body for a local handler, or what was reclaimed from a failed upstream connection.
@@ -67,6 +69,7 @@ struct Exchange: ~Copyable, SlabElement {
         record.end()
         headerRules.end()
         heldBody.release()
+        bodyCheck.end()
     }
 
     /// Whether the request may be sent again after its bytes went out: no body is lost, and the method is idempotent.

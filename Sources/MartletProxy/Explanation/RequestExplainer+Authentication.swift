@@ -27,7 +27,8 @@ extension RequestExplainer {
             request: request, header: header,
             facts: RequestFacts(
                 method: String(decoding: request.method, as: UTF8.self),
-                host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? ""))
+                host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? "",
+                head: request.received))
         var authenticator = Authenticator(snapshot.authentication)
         var credential = CredentialState()
         var outcome = decide(presented, route, nil, &authenticator, &credential)

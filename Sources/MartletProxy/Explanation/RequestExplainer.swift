@@ -37,6 +37,8 @@ package struct RequestExplainer: Sendable {
         let authorization: ByteRange?
         let bytes: [UInt8]
         let fields: [HeadField]
+        /// As a client would have sent it over TLS.
+        let received: ReceivedHead
     }
 
     /// How long a verification may take.
@@ -99,12 +101,17 @@ package struct RequestExplainer: Sendable {
         case .needMore: throw Stop(.head(.badRequestLine))
         case .complete: break
         }
+        let received = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe ReceivedHead(
+                head, bytes, scheme: "https", authority: String(decoding: bytes[head.authority], as: UTF8.self),
+                hasBody: !head.framing.isEmpty)
+        }
         return Request(
             method: Array(bytes[head.methodText.bounds]),
             isNeverAllowed: head.method == .connect || head.method == .trace,
             authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
             authorization: head.authorization >= 0 ? head.fields[head.authorization].value : nil, bytes: bytes,
-            fields: (0..<head.fields.count).map { head.fields[$0] })
+            fields: (0..<head.fields.count).map { head.fields[$0] }, received: received)
     }
 
     /// A line break would inject another head line.

@@ -43,11 +43,17 @@ extension RequestForwarder {
                 bytes.span, from: &offset, isStream: isStream, mayHaveTrailers: mayHaveTrailers)
             {
             case .data(let range):
+                if loop.exchanges[exchange].bodyCheck.isPending,
+                    unsafe differs(exchange, after: bytes[range], &loop)
+                {
+                    return bytes.count
+                }
                 unsafe loop.exchanges.forwardPiece(
                     bytes[range], of: exchange, &loop.downstreams, &loop.upstreams, &loop.context)
             case .trailer(let field):
                 unsafe loop.exchanges.collectTrailer(field, bytes, of: exchange, &loop.upstreams, &loop.context)
             case .end:
+                if loop.exchanges[exchange].bodyCheck.isPending, differs(exchange, &loop) { return bytes.count }
                 loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
                 return offset
             case .needMore: return offset
@@ -61,8 +67,30 @@ extension RequestForwarder {
         }
     }
 
+    /// Compares a piece of the body with what the credential vouches for, before it is forwarded.
+    /// - Returns: whether the exchange has failed, because with this piece the body is complete and another one.
+    @inline(never)
+    private static func differs(
+        _ exchange: Handle<Exchange>, after piece: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        unsafe loop.exchanges[exchange].bodyCheck.add(piece)
+        guard !loop.exchanges[exchange].body.framing.isChunked, loop.exchanges[exchange].body.remaining == 0 else {
+            return false
+        }
+        return differs(exchange, &loop)
+    }
+
+    /// The same for a body that is complete.
+    @inline(never)
+    private static func differs(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> Bool {
+        guard !loop.exchanges[exchange].bodyCheck.holds() else { return false }
+        loop.fail(exchange, .malformed(BodyCheck.mismatch))
+        return true
+    }
+
     /// The last frame of a stream's body was consumed.
     private static func finishStreamedBody(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        if loop.exchanges[exchange].bodyCheck.isPending, differs(exchange, &loop) { return }
         loop.exchanges[exchange].body.isComplete = true
         // Only now it is known which of them the upstream may get.
         var lines = ByteBuffer()

@@ -58,14 +58,14 @@ struct ProviderClaims {
         case .header(let name) where !FieldNameSyntax.isValid(name): "the header '\(name)', which is no field name"
         case .header(let name) where unsuitable.contains(name.lowercased()):
             "the header '\(name)', which has a meaning of its own"
-        case .bearerJWT, .bearerPrefix, .basic, .header, .clientCertificate: nil
+        case .bearerJWT, .bearerPrefix, .basic, .header, .messageSignature, .clientCertificate: nil
         }
     }
 
     private static let unsuitable: Set<String> = [
         "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host",
-        "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+        "keep-alive", "proxy-authorization", "proxy-connection", "signature-input", "te", "trailer",
+        "transfer-encoding", "upgrade", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
     ]
 
     /// Reports the first ambiguous pair of every route.
@@ -128,7 +128,8 @@ struct ProviderClaims {
         left.contains { a in
             right.contains { b in
                 switch (a, b) {
-                case (.basic, .basic), (.clientCertificate, .clientCertificate): true
+                case (.basic, .basic), (.clientCertificate, .clientCertificate), (.messageSignature, .messageSignature):
+                    true
                 case (.bearerJWT(let mine), .bearerJWT(let theirs)): !Set(mine).isDisjoint(with: theirs)
                 case (.bearerPrefix(let mine), .bearerPrefix(let theirs)):
                     mine.hasPrefix(theirs) || theirs.hasPrefix(mine)

@@ -82,7 +82,9 @@ package final class CertificateAuthority: Sendable {
         return ["-newkey"] + kind + ["-nodes", "-keyout", file]
     }
 
-    private static func openssl(_ arguments: [String]) throws {
+    /// Runs the openssl command.
+    /// - Throws: unless it succeeds.
+    package static func openssl(_ arguments: [String]) throws {
         let result = try run(try Executable.named("openssl"), arguments)
         guard result.ending == .exited(0) else {
             throw TestFailure("openssl \(arguments.joined(separator: " ")): \(result)")

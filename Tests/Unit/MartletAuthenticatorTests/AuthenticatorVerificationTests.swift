@@ -214,7 +214,7 @@ import Testing
         idle.append(authenticator.isIdle)
         var verified: [[UInt64]] = []
         for _ in 0..<3 {
-            let finished = authenticator.verifyInline(by: clock) { _ in Issue.record("passed on") }
+            let finished = authenticator.verifyInline(by: clock) { _, _ in Issue.record("passed on") }
             verified.append(finished.map(\.job.exchange.raw))
             idle.append(authenticator.isIdle)
         }
@@ -226,7 +226,7 @@ import Testing
         var authenticator = Authenticator(AuthenticatorBench.rules())
         let isQueued = authenticator.enqueue(job("later", 1))
         var others: [UInt64] = []
-        let finished = authenticator.verifyInline(by: clock()) { others.append($0.exchange.raw) }
+        let finished = authenticator.verifyInline(by: clock()) { job, _ in others.append(job.exchange.raw) }
         let isIdle = authenticator.isIdle
         #expect(isQueued && finished.isEmpty && others == [1] && isIdle)
     }

@@ -58,6 +58,7 @@ import Testing
         ProviderHandle(
             Inspecting([.header("X-Path"), .bearerPrefix("p-"), .basic], by: [.path, .method]), name: "paths"),
         ProviderHandle(Inspecting([.header("X-Any"), .bearerPrefix("a-")], by: []), name: "any"),
+        Samples.handle("signed", .messageSignature),
     ]
 
     private static let rules = Samples.rules(
@@ -68,6 +69,7 @@ import Testing
             Samples.route("optional", .optional(providers: ["keys"])), Samples.route("none", .none),
             Samples.route("paths", .required(providers: ["paths"])),
             Samples.route("any", .required(providers: ["any"])),
+            Samples.route("signed", .required(providers: ["signed"])),
         ], providers: providers)
 
     /// An authenticator, as a loop would use it for whole heads.
@@ -136,6 +138,10 @@ import Testing
         // Another field name, however similar.
         ("keys", ["X_Api_Key: secret"], missing), ("keys", ["X-Api-Key2: secret"], missing),
         ("keys", ["X-Partner: secret"], missing), ("both", ["X-Partner: secret"], .pending(by: "partners")),
+        ("signed", ["Signature-Input: sig=()", "Signature: sig=:AA==:"], .pending(by: "signed")),
+        ("signed", ["Signature: sig=:AA==:"], missing), ("keys", ["Signature-Input: sig=()"], missing),
+        ("signed", ["Signature-Input: sig=()", "signature-input: sig=()"], twice),
+        ("signed", ["Signature-Input: sig=()", "Authorization: Bearer t-1"], twice),
         // Two credentials may be those of two callers.
         ("keys", ["X-Api-Key: secret", "Authorization: Bearer t-1"], twice),
         ("keys", ["Authorization: Bearer mat_1", "X-Api-Key: secret"], twice),
@@ -253,5 +259,14 @@ import Testing
             providerSubject: "ada", issuer: "i", claims: [:], authTime: UnixTime(seconds: 0),
             issuedAt: UnixTime(seconds: 0), expiresAt: UnixTime(seconds: 10), reusableUntil: UnixTime(seconds: 5))
         #expect(shorter.adding(claims, provider: "p").reusableUntil == UnixTime(seconds: 5))
+    }
+
+    @Test func `both fields of a signature are removed where it is a credential`() throws {
+        let routes = Self.rules.table.routes
+        func names(_ route: String) throws -> [String] {
+            Self.rules.headerNames(on: try #require(routes.firstIndex { $0.name == route }))
+        }
+        #expect(try names("signed") == ["signature-input", "signature"])
+        #expect(try names("keys") == ["x-api-key"])
     }
 }

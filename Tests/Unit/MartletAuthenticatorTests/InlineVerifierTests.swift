@@ -46,7 +46,7 @@ import Testing
         for number in UInt64(0)..<20 {
             #expect(verifier.enqueue(job(number % 7 == 0 ? "bad" : "s\(number)", number)) == true)
         }
-        let completed = verifier.run(by: clock(step: 1)) { _ in Issue.record("passed on") }
+        let completed = verifier.run(by: clock(step: 1)) { _, _ in Issue.record("passed on") }
         #expect(completed.map(\.job.exchange.raw) == Array(0..<20))
         for (job, result) in completed {
             let number = job.exchange.raw
@@ -64,7 +64,7 @@ import Testing
         for number in UInt64(0)..<60 { #expect(verifier.enqueue(job("s", number)) == true) }
         let clock = clock(step: InlineVerifier.passTime / 10)
         var given: [[UInt64]] = []
-        while !verifier.isIdle { given.append(verifier.run(by: clock) { _ in }.map(\.job.exchange.raw)) }
+        while !verifier.isIdle { given.append(verifier.run(by: clock) { _, _ in }.map(\.job.exchange.raw)) }
         #expect(given == [[], [], [], Array(0..<40), [], Array(40..<60)])
     }
 
@@ -73,7 +73,7 @@ import Testing
         let clock = clock(step: InlineVerifier.passTime)
         for number in UInt64(0)..<5 {
             #expect(verifier.enqueue(job("s", number)) == true)
-            #expect(verifier.run(by: clock) { _ in }.map(\.job.exchange.raw) == [number])
+            #expect(verifier.run(by: clock) { _, _ in }.map(\.job.exchange.raw) == [number])
             #expect(verifier.isIdle)
         }
     }
@@ -83,7 +83,7 @@ import Testing
         for number in UInt64(0)..<3 { #expect(verifier.enqueue(job("s", number)) == true) }
         let clock = clock(step: InlineVerifier.passTime * 20)
         for left in [true, true, false] {
-            #expect(verifier.run(by: clock) { _ in }.count == (left ? 0 : 3))
+            #expect(verifier.run(by: clock) { _, _ in }.count == (left ? 0 : 3))
             #expect(verifier.isIdle == !left)
         }
     }
@@ -92,7 +92,7 @@ import Testing
         var verifier = InlineVerifier()
         for _ in 0..<InlineVerifier.limit { #expect(verifier.enqueue(job("s")) == true) }
         #expect(verifier.enqueue(job("s")) == false)
-        _ = verifier.run(by: clock(step: InlineVerifier.passTime)) { _ in }
+        _ = verifier.run(by: clock(step: InlineVerifier.passTime)) { _, _ in }
         #expect(verifier.enqueue(job("s")) == true)
     }
 
@@ -111,7 +111,6 @@ import Testing
         var verifier = InlineVerifier()
         // A provider that does not declare itself quick never runs on the loop.
         #expect(verifier.enqueue(job("s", by: ProviderHandle(VerifierTests.Trusting(), name: "t"))) == false)
-        #expect(verifier.enqueue(job("s", subjects: NoSubjects())) == false)
         let session = Verifier.Job(
             credential: Credential(bearer: [1]), target: .sessions(Sessions()), subjects: nil,
             context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink,
@@ -120,13 +119,27 @@ import Testing
         #expect(verifier.isIdle)
     }
 
+    @Test func `passes on identities whose account is missing, and no others`() {
+        var verifier = InlineVerifier()
+        let keys = ProviderHandle(VerifierTests.Trusting(isQuick: true, subjectSource: .provider), name: "k")
+        #expect(verifier.enqueue(job("s", 0, subjects: NoSubjects())) == true)
+        #expect(verifier.enqueue(job("s", 1, by: keys, subjects: NoSubjects())) == true)
+        #expect(verifier.enqueue(job("bad", 2, subjects: NoSubjects())) == true)
+        var others: [String] = []
+        let completed = verifier.run(by: clock(step: 1)) { job, identity in
+            others.append("\(job.exchange.raw) \(identity?.providerSubject ?? "none")")
+        }
+        #expect(completed.map(\.job.exchange.raw) == [1, 2])
+        #expect(others == ["0 s"])
+    }
+
     @Test func `passes on jobs that cannot be decided immediately`() {
         var verifier = InlineVerifier()
         for (number, text) in ["s", "later", "bad", "later"].enumerated() {
             #expect(verifier.enqueue(job(text, UInt64(number))) == true)
         }
         var others: [UInt64] = []
-        let completed = verifier.run(by: clock(step: 1)) { others.append($0.exchange.raw) }
+        let completed = verifier.run(by: clock(step: 1)) { job, _ in others.append(job.exchange.raw) }
         #expect(completed.map(\.job.exchange.raw) == [0, 2])
         #expect(others == [1, 3])
     }

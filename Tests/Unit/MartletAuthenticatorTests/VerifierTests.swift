@@ -18,10 +18,15 @@ import Testing
 
         static let kind: ProviderKind = "trusting"
         static func validate(_ configuration: Nothing, into diagnostics: inout Diagnostics) {}
-        init(_ configuration: Nothing, context: ProviderContext) throws(ConfigurationError) { isQuick = false }
-        init(isQuick: Bool = false) { self.isQuick = isQuick }
+        init(_ configuration: Nothing, context: ProviderContext) throws(ConfigurationError) {
+            (isQuick, subjectSource) = (false, .account)
+        }
+        init(isQuick: Bool = false, subjectSource: SubjectSource = .account) {
+            (self.isQuick, self.subjectSource) = (isQuick, subjectSource)
+        }
 
         let isQuick: Bool
+        let subjectSource: SubjectSource
         /// Waiting verifications are held until this is set.
         let gate = Box(false)
 
@@ -36,7 +41,7 @@ import Testing
             return .authenticated(
                 Identity(
                     providerSubject: text, issuer: "t", claims: [:], authTime: context.now, issuedAt: context.now,
-                    expiresAt: context.now))
+                    expiresAt: context.now, subjectSource: subjectSource))
         }
 
         func authenticate(

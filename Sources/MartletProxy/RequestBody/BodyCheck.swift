@@ -1,0 +1,58 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletProvider
+
+/// Compares the body of a request with the digest that its credential vouches for, while it streams.
+///
+/// The last piece of a body whose length is known, or the end of any other, is forwarded only after the comparison: the
+/// upstream never gets a complete request with another body.
+struct BodyCheck: ~Copyable {
+    private var check: BodyDigestCheck?
+    /// Whether a digest was announced and the body is not yet known to be the announced one.
+    private(set) var isPending = false
+
+    /// Expects a body.
+    /// - Throws: without memory for it.
+    mutating func expect(_ digest: BodyDigest) throws(CryptoError) {
+        check = try BodyDigestCheck(sha256: digest.sha256, sha512: digest.sha512)
+        isPending = true
+    }
+
+    /// Continues with the next bytes of the body.
+    mutating func add(_ piece: UnsafeBufferPointer<UInt8>) { unsafe check?.update(UnsafeRawBufferPointer(piece)) }
+
+    /// Whether the bytes so far are the announced body, which ends the check.
+    mutating func holds() -> Bool {
+        isPending = false
+        return check.take()?.matches() ?? false
+    }
+
+    @inline(__always)
+    mutating func end() { if isPending { drop() } }
+
+    // Not in `end`: few requests have one.
+    @inline(never)
+    private mutating func drop() {
+        isPending = false
+        check = nil
+    }
+}
+
+extension BodyCheck {
+    /// Begins the check that a verified credential asks for.
+    /// - Parameter hasBody: whether bytes follow; otherwise the body is known already.
+    /// - Returns: why the request is rejected.
+    mutating func begin(_ result: VerificationResult?, hasBody: Bool) -> AuthenticationError? {
+        guard case .success(let verified) = result, let digest = verified.principal.identity.bodyDigest else {
+            return nil
+        }
+        do throws(CryptoError) { try expect(digest) } catch {
+            return .unavailable(error.code, cause: error)
+        }
+        return hasBody || holds() ? nil : .malformed(Self.mismatch)
+    }
+
+    /// The reason for a body that is not the announced one.
+    static let mismatch: ErrorCode = "digest.mismatch"
+}
