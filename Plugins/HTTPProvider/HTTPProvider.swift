@@ -112,16 +112,6 @@ public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
     }
 }
 
-extension RequestFacts {
-    fileprivate func text(of part: RequestPart) -> String {
-        switch part {
-        case .method: method
-        case .host: host
-        case .path: path
-        }
-    }
-}
-
 /// What the service says about its reason, for the log.
 struct ServiceReason: Error, CustomStringConvertible {
     let code: String

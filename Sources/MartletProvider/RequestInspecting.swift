@@ -15,6 +15,15 @@ public struct RequestFacts: Sendable, Hashable {
         self.path = path
         self.head = head
     }
+
+    /// The text of a part.
+    public func text(of part: RequestPart) -> String {
+        switch part {
+        case .method: method
+        case .host: host
+        case .path: path
+        }
+    }
 }
 
 /// A part of a request that a provider's decision can depend on.

@@ -252,6 +252,12 @@ private struct ProofKey {
             #expect(upstream.requests.last?["Client-Cert"] == nil)
             #expect(try gateway.get("/a", [forwarded, field(stranger)]).status == 401)
             #expect(try gateway.get("/a", [forwarded]).status == 401)
+            // A browser sends its certificate for any page; the fields that scripts cannot set say for which.
+            let sites = [("same-origin", 200), ("none", 200), ("cross-site", 403), ("same-site", 403)]
+            for (site, status) in sites {
+                let fields = [forwarded, try field(certificates.client), ("Sec-Fetch-Site", site)]
+                #expect(try gateway.exchange("POST", "/a", fields).status == status, "\(site)")
+            }
             for value in ["", "x", ":AAAA:", ":!:", "\"text\""] {
                 let response = try gateway.get("/a", [forwarded, ("Client-Cert", value)])
                 // What is no byte sequence is no field of RFC 9440; what is one may be no certificate.

@@ -34,13 +34,3 @@ struct CredentialDigests: ~Copyable {
         return unsafe buffer.bytes
     }
 }
-
-extension RequestFacts {
-    fileprivate func text(of part: RequestPart) -> String {
-        switch part {
-        case .method: method
-        case .host: host
-        case .path: path
-        }
-    }
-}

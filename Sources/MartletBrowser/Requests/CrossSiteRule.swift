@@ -65,6 +65,27 @@ package struct CrossSiteRule: Sendable {
         }
     }
 
+    /// Checks the head of a request whose credential is a client certificate: a browser sends that, like a cookie, with
+    /// requests that other sites cause.
+    ///
+    /// Programs send neither field, so that their requests are accepted.
+    /// - Parameter authority: host and port as the client sees them.
+    /// - Throws: `cross_site`, `browser.origin_repeated`.
+    package static func checkCertificate(
+        _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, isWebSocket: Bool, authority: String
+    ) throws(BrowserError) {
+        let site = site(fields.occurrence(of: "sec-fetch-site", in: bytes), in: bytes)
+        let source = CrossSiteRule(origin: "https://\(authority)")
+            .source(fields.occurrence(of: "origin", in: bytes), in: bytes, ["http://\(authority)"])
+        guard site != .absent || source != .absent else { return }
+        let isSafe = method == .get || method == .head || method == .options
+        if let error = rejection(
+            hasCookie: true, isSafe: isSafe, isWebSocket: isWebSocket, site: site, source: source)
+        {
+            throw error
+        }
+    }
+
     /// Checks a request to one of the gateway's own endpoints that has a session's cookie.
     /// - Throws: `cross_site`, `browser.origin_repeated`.
     package func check(
@@ -111,6 +132,6 @@ package struct CrossSiteRule: Sendable {
 }
 
 extension BrowserError {
-    static let crossSite = BrowserError(.browserCrossSite, "a cookie session is used from another site")
+    static let crossSite = BrowserError(.browserCrossSite, "a credential that browsers send by themselves is used from another site")
     static let originRepeated = BrowserError(.browserOriginRepeated, "Origin or Sec-Fetch-Site is repeated")
 }

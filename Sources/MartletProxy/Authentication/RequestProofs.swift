@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletBrowser
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
@@ -79,6 +80,21 @@ enum RequestProofs {
         let certificate = ClientCertificateBytes(der: der)
         events.loop.downstreams[connection].handshake.clientCertificate = certificate
         return certificate
+    }
+
+    /// Checks that no other site caused a request whose credential is a certificate.
+    /// - Throws: 403 for one that a browser sent for another site, 400 where the fields that say so are repeated.
+    static func checkSite(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) throws(Failure) {
+        let authority = unsafe origin(of: exchange, bytes, &events).authority
+        do throws(BrowserError) {
+            unsafe try CrossSiteRule.checkCertificate(
+                bytes.span, events.router.head.fields, method: events.router.head.method,
+                isWebSocket: !events.loop.exchanges[exchange].tunnel.isNone, authority: authority)
+        } catch {
+            throw error.failure
+        }
     }
 
     /// The certificate in the field `Client-Cert`; `nil` without the field.

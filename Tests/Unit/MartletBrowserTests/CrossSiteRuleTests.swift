@@ -48,6 +48,35 @@ private let table: [(kind: String, site: CrossSiteRule.Site, outcomes: [Outcome]
         }
     }
 
+    @Test(
+        arguments: [
+            ("POST", [], ""), ("POST", ["Sec-Fetch-Site: cross-site"], "cross_site"),
+            ("POST", ["Sec-Fetch-Site: same-origin", "Origin: https://app.example.com"], ""),
+            ("POST", ["Origin: https://app.example.com"], ""), ("POST", ["Origin: http://app.example.com"], ""),
+            ("POST", ["Origin: https://evil.example"], "cross_site"), ("POST", ["Origin: null"], "cross_site"),
+            ("POST", ["Origin: https://app.example.com.evil.example"], "cross_site"),
+            ("GET", ["Sec-Fetch-Site: cross-site"], ""), ("GET", ["Origin: https://evil.example"], ""),
+            ("POST", ["Origin: https://evil.example", "Origin: https://app.example.com"], "browser.origin_repeated"),
+        ])
+    func `applies to certificates that a browser sends, not to programs`(
+        method: String, lines: [String], code: String
+    ) {
+        for isWebSocket in [false, true] {
+            let found = withFields(lines, method: method) { bytes, fields, method in
+                do throws(BrowserError) {
+                    try CrossSiteRule.checkCertificate(
+                        bytes, fields, method: method, isWebSocket: isWebSocket, authority: "app.example.com")
+                    return ""
+                } catch {
+                    return error.code.rawValue
+                }
+            }
+            let isFromOther = lines.contains { $0.contains("evil") || $0.contains("cross-site") }
+            let expected = isWebSocket && isFromOther && code.isEmpty ? "cross_site" : code
+            #expect(found == expected, "\(method) \(lines) \(isWebSocket)")
+        }
+    }
+
     private static let rule = CrossSiteRule(origin: "https://app.example.com")
 
     @Test(
