@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages browser bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +62,11 @@ browser: ## Play the flows of browsers in Chromium, against the demo (ARGS='--on
 	swift build --product martlet
 	@Tests/Browser/flows $(ARGS)
 
+issuer: ## Run the OpenID Connect provider against a real issuer, which comes from PyPI (ARGS='--only key')
+	@.tools/deps build browser
+	swift build --product martlet
+	@Tests/Issuer/run $(ARGS)
+
 bench: ## Measure beside nginx, HAProxy and gateways that verify tokens (ARGS=--quick for a trial run)
 	@Tests/Bench/run $(ARGS)
 
@@ -72,4 +77,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .stores
+	rm -rf .build .build-release .build-fuzz .bench .pages .stores .issuer

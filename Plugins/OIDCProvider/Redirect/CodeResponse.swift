@@ -27,9 +27,12 @@ struct CodeResponse {
     }
 
     /// Compares `iss`, so that another issuer's code is not sent to this one, nor this one's to another (RFC 9207).
+    ///
+    /// It is required beside a code alone: some issuers that announce it send no `iss` with their errors, which carry
+    /// nothing that could be sent to the wrong one.
     func checkIssuer(among issuers: [String], isRequired: Bool) throws(OIDCError) {
         guard let issuer else {
-            if isRequired { throw .rejected("bad_issuer", "the response has no iss") }
+            if isRequired, case .code = result { throw .rejected("bad_issuer", "the response has no iss") }
             return
         }
         guard issuers.contains(where: { issuer.hasSameBytes(as: $0) }) else {

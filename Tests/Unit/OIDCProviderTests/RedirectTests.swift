@@ -146,6 +146,11 @@ import Testing
         let strict = try await Self.bench(discovery: ["authorization_response_iss_parameter_supported": true])
         #expect(try await Self.complete(strict).code == "oidc.bad_issuer")
         #expect(try await Self.complete(strict, ["code": "b", "iss": Bench.issuer]).signIn != nil)
+        // django-oauth-toolkit announces it, and sends it with codes alone.
+        #expect(try await Self.complete(strict, ["error": "access_denied"]).isCancelled)
+        #expect(
+            try await Self.complete(strict, ["error": "access_denied", "iss": "https://evil.example"]).code
+                == "oidc.bad_issuer")
     }
 
     @Test func `tells a user who cancels from an issuer that refuses or is unavailable`() async throws {
