@@ -38,15 +38,16 @@ enum CommandHelp {
         (
             "demo",
             """
-            [--listen ADDRESS] [--tls]
+            [--listen ADDRESS] [--tls] [--plugin FILE]...
 
             A gateway in front of an echo upstream, with a simulated Apple and a simulated WeChat; prints an address to open
             in a browser, and curl commands.
 
               --listen ADDRESS   the listener's address; default: 127.0.0.1:8080, or a free port if that is in use
               --tls              listen with TLS and a generated certificate
+              --plugin FILE      a shared library whose provider brings a simulator of its own
 
-            Exit codes: 0 stopped by SIGTERM or SIGINT, 69 the address is in use, 64 usage.
+            Exit codes: 0 stopped by SIGTERM or SIGINT, 69 the address is in use, 78 a library cannot be used, 64 usage.
             """
         ),
         ("simulate", simulate),

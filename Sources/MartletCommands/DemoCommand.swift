@@ -8,12 +8,20 @@ internal import MartletServer
 struct DemoCommand {
     private let listen: String?
     private let isSecure: Bool
+    /// The shared libraries of plugins.
+    private let libraries: [String]
     private let registry: ProviderRegistry
+
+    /// The options of the command line.
+    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
+        try Options(arguments, allowing: ["listen"], flags: ["tls"], repeatable: ["plugin"])
+    }
 
     /// - Throws: `UsageError` for an invalid address.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         listen = options["listen"]
         isSecure = options.has("tls")
+        libraries = options.all("plugin")
         self.registry = registry
         guard let listen else { return }
         // It is inserted into a quoted string of the demo's configuration.
@@ -27,6 +35,7 @@ struct DemoCommand {
         do {
             let sink = try LogSink(.auto, descriptor: 2)
             let signals = try Signals.stream()
+            let registry = try loaded()
             let address = DemoAddress(listen, isSecure: isSecure)
             let demo = try await Demo(at: address, isSecure: isSecure, registry: registry, sink: sink)
             Output.line(try demo.page().text)
@@ -40,6 +49,24 @@ struct DemoCommand {
             return .internalFault
         }
     }
+
+    /// The registry with the providers of the libraries.
+    private func loaded() throws(DemoError) -> ProviderRegistry {
+        var registry = registry
+        var diagnostics = Diagnostics()
+        let location = SourceLocation(file: "--plugin", line: 1, column: 1)
+        let paths = libraries.map { Located(FilePath($0), at: location) }
+        registry.libraries?.load(paths, into: &registry, &diagnostics)
+        for warning in diagnostics.warnings { Output.error("martlet demo: warning: \(Self.line(warning))\n") }
+        if let error = diagnostics.errors.first { throw DemoError(message: Self.line(error), exit: .configuration) }
+        let added = registry.kinds.filter { self.registry.factory(for: $0) == nil }
+        if !libraries.isEmpty, !added.contains(where: { registry.factory(for: $0)?.makeSimulator != nil }) {
+            throw DemoError(message: "--plugin: no provider brings a simulator", exit: .configuration)
+        }
+        return registry
+    }
+
+    private static func line(_ diagnostic: Diagnostic) -> String { "\(diagnostic.text) [\(diagnostic.code)]" }
 
     /// Waits for a signal and stops the demo; a second signal exits immediately.
     private func serve(_ demo: Demo, _ signals: AsyncStream<Signals.Signal>) async {

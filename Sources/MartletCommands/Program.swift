@@ -27,7 +27,8 @@ package struct Program: Sendable {
                                                         report all errors and warnings of a configuration
           explain  --path PATH | --url URL [--method M] [--host H] [--header LINE]... [--token FILE | --as FILE]
                    [--json] [--config FILE]             explain how a request would be handled
-          demo     [--listen ADDRESS] [--tls]           a gateway to try, with simulated issuers and an upstream
+          demo     [--listen ADDRESS] [--tls] [--plugin FILE]...
+                                                        a gateway to try, with simulated issuers and an upstream
           simulate apple [--listen ADDRESS] [--team TEAMID --key KEYID=FILE...] [--refresh-limit N]
                    | wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
                                                         a local Apple or WeChat, to test a configuration against
@@ -114,7 +115,7 @@ package struct Program: Sendable {
             let options = try Options(rest, allowing: names, flags: ["json"], repeatable: ["header"])
             return try await ExplainCommand(options, registry).run()
         case "demo":
-            return try await DemoCommand(Options(rest, allowing: ["listen"], flags: ["tls"]), registry).run()
+            return try await DemoCommand(DemoCommand.options(rest), registry).run()
         case "simulate":
             return try await SimulateCommand(
                 Options(

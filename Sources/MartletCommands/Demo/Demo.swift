@@ -13,6 +13,7 @@ internal import MartletSimulator
 struct Demo {
     private let gateway: Gateway
     private let simulators: DemoSimulators
+    private let plugins: DemoPlugins
     private let simulatorLoops: [LoopGroup]
     private let folder: DemoFolder
     private let certificate: DemoCertificate?
@@ -31,9 +32,10 @@ struct Demo {
         do throws(StartError) {
             certificate = isSecure ? try DemoCertificate(in: folder) : nil
             simulators = try DemoSimulators(authority: certificate?.authorityFile)
-            let blueprint = try Self.blueprint(address, simulators, folder, certificate, registry)
+            plugins = try DemoPlugins(registry, folder, Logger(sink, minimum: .error))
+            let blueprint = try Self.blueprint(address, (simulators, plugins), folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
-            simulatorLoops = try simulators.start(gateway)
+            simulatorLoops = try simulators.start(gateway, and: plugins)
             try await gateway.start()
             try await Self.addUser(gateway)
         } catch {
@@ -43,16 +45,18 @@ struct Demo {
     }
 
     private static func blueprint(
-        _ address: DemoAddress, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
-        _ registry: ProviderRegistry
+        _ address: DemoAddress, _ services: (simulators: DemoSimulators, plugins: DemoPlugins), _ folder: DemoFolder,
+        _ certificate: DemoCertificate?, _ registry: ProviderRegistry
     ) throws(StartError) -> Blueprint {
+        let simulators = services.simulators
         let keys = try Self.keys(of: simulators.apple)
         let text = DemoConfiguration(
             listen: address.listen, origin: address.origin, apple: simulators.appleURL, weChat: simulators.weChatURL,
             webhook: simulators.webhookURL,
             webhookSecret: keys.webhook, folder: folder.path,
             appleKeyFile: try folder.write(keys.apple, to: "AuthKey.p8"),
-            accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate
+            accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate,
+            plugins: services.plugins.entries
         ).text
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: "demo", registry: registry, environment: { _ in nil })
@@ -101,7 +105,7 @@ struct Demo {
             apple: simulators.appleURL,
             weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
             authority: certificate?.authorityFile,
-            tokens: try tokens(), note: address.note)
+            tokens: try tokens(), plugins: plugins.entries, note: address.note)
     }
 
     private func tokens() throws(DemoError) -> DemoPage.Tokens {

@@ -30,6 +30,8 @@ struct DemoPage {
     /// The PEM file of the certificate authority; `nil` is clear text.
     let authority: String?
     let tokens: Tokens
+    /// The providers that bring a simulator of their own.
+    let plugins: [DemoPlugins.Entry]
     /// Printed beside the gateway's address.
     let note: String?
 
@@ -43,7 +45,7 @@ struct DemoPage {
           operator  http://\(admin)/readyz
           Apple     \(apple)/auth/keys
           WeChat    \(weChat)/simulator/calls
-          events    \(webhook)
+          events    \(webhook)\(plugins.map { "\n  \(Self.padded($0.kind)) \($0.url)" }.joined())
 
         The upstream responds with the request as it received it. Look for "x-auth-subject" in the responses.
 
@@ -80,7 +82,18 @@ struct DemoPage {
     private var chapters: [Chapter] {
         // The simulated Apple sends notifications over TCP.
         [requests, signingIn, ending] + (gateway.hasPrefix("unix:") ? [] : [identities])
-            + (origin == nil ? [] : [browsers])
+            + (origin == nil ? [] : [browsers]) + plugins.map(chapter)
+    }
+
+    private func chapter(of plugin: DemoPlugins.Entry) -> Chapter {
+        Chapter(
+            title: plugin.kind,
+            steps: plugin.commands.map { command in
+                Step(
+                    expectation: command.expectation,
+                    command: command.path.map { curl($0, command.options) }
+                        ?? (["curl -i"] + command.options + [command.address ?? ""]).joined(separator: " "))
+            })
     }
 
     private var requests: Chapter {
@@ -303,7 +316,14 @@ struct DemoPage {
         "-d \"code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""
     }
 
-    private func curl(_ target: String, _ options: String...) -> String {
+    /// As wide as the names above.
+    private static func padded(_ name: String) -> String {
+        name + String(repeating: " ", count: max(0, 9 - name.count))
+    }
+
+    private func curl(_ target: String, _ options: String...) -> String { curl(target, options) }
+
+    private func curl(_ target: String, _ options: [String]) -> String {
         let socket = gateway.hasPrefix("unix:") ? ["--unix-socket '\(gateway.dropFirst(5))'"] : []
         let trust = authority.map { ["--cacert \($0)"] } ?? []
         return (["curl -i"] + trust + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")

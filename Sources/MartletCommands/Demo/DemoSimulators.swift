@@ -55,14 +55,16 @@ struct DemoSimulators {
         webhookURL = "http://\(listeners.webhook.addresses.first?.description ?? "")\(DemoWebhook.path)"
     }
 
-    private static let anyPort = ListenerConfiguration(
+    /// A free port, for this machine alone.
+    static let anyPort = ListenerConfiguration(
         address: Located(.ip(host: "127.0.0.1", port: 0), at: SourceLocation(file: "demo", line: 1, column: 1)),
         reusePort: false)
 
     /// Starts serving.
-    func start(_ gateway: Gateway) throws(StartError) -> [LoopGroup] {
+    /// - Parameter plugins: the simulators of plugins.
+    func start(_ gateway: Gateway, and plugins: DemoPlugins) throws(StartError) -> [LoopGroup] {
         var groups: [LoopGroup] = []
-        for (name, sockets) in sockets {
+        for (name, sockets) in sockets + plugins.sockets {
             groups.append(
                 try LoopGroup(
                     name, snapshot: gateway.graph.snapshot, sockets: sockets, resolved: [], services: gateway.services,

@@ -57,14 +57,14 @@ enum PluginStage {
     /// Writes the package of `martlet plugin new`, builds it, and puts its library into a folder.
     /// - Parameters:
     ///   - testing: whether to run its tests, too.
-    ///   - source: the path of a provider's source, instead of the template's.
+    ///   - source: the folder with a provider's sources, instead of the template's.
     static func build(
         _ name: String, into folder: TemporaryFolder, testing: Bool = false, source: String? = nil
     ) throws -> String {
         let parent = try TemporaryFolder()
         try command([try Executable.martlet(), "plugin", "new", name, "--api", try apiFolder()], in: parent.path)
         let package = parent.file(name)
-        if let source { try command(["cp", source, "\(package)/Sources/\(name)/\(name)Provider.swift"]) }
+        if let source { try command(["cp", "-r", source + "/.", "\(package)/Sources/\(name)"]) }
         if testing { try command(["swift", "test"], in: package) }
         try command(["swift", "build", "--product", name], in: package)
         try command(["cp", "\(package)/.build/debug/lib\(name).so", folder.path])

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MartletTesting
 import Testing
 
@@ -44,10 +45,23 @@ import Testing
         try gateway.stop()
     }
 
-    @Test func `may be those of the examples`() throws {
+    /// The partner of the examples, with its simulator; built once.
+    static let partner = Result {
         let folder = try TemporaryFolder()
-        let example = PluginStage.root + "/Examples/Plugins/SignedPartner/SignedPartnerProvider.swift"
-        let library = try PluginStage.build("SignedPartner", into: folder, source: example)
+        _ = try PluginStage.build(
+            "SignedPartner", into: folder, source: PluginStage.root + "/Examples/Plugins/SignedPartner")
+        return folder
+    }
+
+    /// A new folder with the library of the partner.
+    static func partnerFolder() throws -> (folder: TemporaryFolder, library: String) {
+        let folder = try TemporaryFolder()
+        try PluginStage.command(["cp", "-p", try partner.get().file("libSignedPartner.so"), folder.path])
+        return (folder, "libSignedPartner.so")
+    }
+
+    @Test func `may be those of the examples`() throws {
+        let (folder, library) = try Self.partnerFolder()
         var config = GatewayConfig(
             endpoints: ["builtin:echo"], providers: "acme: { kind: signed_partner, subject: acme, secret: s3cret }",
             routes: "- { name: all, match: { path: /** }, auth: { providers: [acme] }, upstream: api }")
@@ -66,6 +80,44 @@ import Testing
         // A library's calls are kept apart by default.
         #expect(try gateway.askAdmin("/metrics").text.contains(#"martlet_bulkhead_calls{provider="acme""#))
         try gateway.stop()
+    }
+
+    @Test func `are shown at work by the demo, with the simulator that they bring`() throws {
+        let (folder, library) = try Self.partnerFolder()
+        let demo = try ChildProcess(
+            Executable.martlet(), ["demo", "--listen", "127.0.0.1:0", "--plugin", folder.file(library)], output: folder)
+        try waitUntil("the demo prints its commands") { demo.output.contains("signed_partner ──") }
+        try waitUntil("all of them") { demo.output.hasSuffix("/signature'\n") }
+        #expect(demo.output.contains(#/\n  signed_partner http://127\.0\.0\.1:[1-9][0-9]*\n/#))
+        let chapter = try #require(demo.output.components(separatedBy: "── signed_partner ──").last)
+        let lines = chapter.split(separator: "\n").map(String.init)
+        let commands = zip(lines, lines.dropFirst()).filter { $1.hasPrefix("curl ") }
+        #expect(commands.map { $0.0.prefix(5) } == ["# 200", "# 401", "# 200"])
+        for (comment, command) in commands {
+            let result = try run("/bin/bash", ["-c", command.replacing("curl -i", with: "curl -s -i")])
+            #expect(result.output.hasPrefix("HTTP/1.1 \(comment.dropFirst(2).prefix(3)) "), "\(command)\n\(result)")
+            guard comment.contains("has signed") else { continue }
+            // The demo has accounts, so the subject is one of these.
+            #expect(result.output.contains(#""x-auth-provider":"signed_partner""#), "\(result)")
+        }
+        // The rest of the demo is there, too.
+        let first = String(try #require(demo.output.split(separator: "\n").first { $0.hasPrefix("curl ") }))
+        #expect(try run("/bin/bash", ["-c", first.replacing("curl -i", with: "curl -s -i")]).output.contains(" 200 "))
+        demo.kill(SIGTERM)
+        #expect(try demo.wait() == .exited(0))
+    }
+
+    @Test func `end the demo where they bring no simulator, or cannot be loaded`() throws {
+        let folder = try Self.folder()
+        for (library, reason) in [
+            ("libLine.so", "no provider brings a simulator"), ("libApple.so", "[plugin.kind_exists]"),
+            ("none.so", "[plugin.file_unreadable]"),
+        ] {
+            let result = try run(
+                try Executable.martlet(), ["demo", "--listen", "127.0.0.1:0", "--plugin", folder.file(library)])
+            #expect(result.ending == .exited(78) && result.errorOutput.contains(reason), "\(result)")
+            #expect(result.output.isEmpty, "\(result)")
+        }
     }
 
     @Test func `validate their blocks like any provider`() throws {
