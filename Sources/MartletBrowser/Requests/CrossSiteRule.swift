@@ -132,6 +132,7 @@ package struct CrossSiteRule: Sendable {
 }
 
 extension BrowserError {
-    static let crossSite = BrowserError(.browserCrossSite, "a credential that browsers send by themselves is used from another site")
+    static let crossSite = BrowserError(
+        .browserCrossSite, "a credential that browsers send by themselves is used from another site")
     static let originRepeated = BrowserError(.browserOriginRepeated, "Origin or Sec-Fetch-Site is repeated")
 }

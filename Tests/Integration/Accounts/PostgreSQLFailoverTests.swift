@@ -61,7 +61,7 @@ import Testing
         let server = try PostgreSQLServer()
         let folder = try TemporaryFolder()
         let lock = "SELECT pg_advisory_xact_lock(hashtextextended('martlet schema', 0))"
-        let holder = try server.session("BEGIN; \(lock); SELECT pg_sleep(60)", database: "postgres", folder)
+        let holder = try server.session("BEGIN; \(lock); SELECT pg_sleep(600)", database: "postgres", folder)
         defer { holder.kill(9) }
         try waitUntil("the lock is held") {
             try server.query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted") == "1"
