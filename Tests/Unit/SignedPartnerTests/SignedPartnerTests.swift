@@ -28,8 +28,10 @@ import Testing
     }
 
     @Test func `does what the gateway expects of every provider`() async throws {
-        let provider = provider
-        var conformance = ProviderConformance(clock: .system) { provider }
+        let (provider, now) = (provider, now)
+        // A time that stands still: signatures expire, and the suite may take longer on a loaded machine.
+        let clock = Clock(unixTime: { now }, monotonicTime: { Clock.system.monotonicTime })
+        var conformance = ProviderConformance(clock: clock) { provider }
         conformance.accepted = [Credential(header: Array(signature("GET", "/").utf8))]
         conformance.rejected = [
             Credential(header: Array(signature("POST", "/").utf8)),
