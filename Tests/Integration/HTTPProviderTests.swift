@@ -10,7 +10,7 @@ import Testing
           url: "URL"
           accepts: [{ bearer_prefix: pt_ }, { header: X-Api-Key }, { basic: true }]
           sign_in: true
-          timeout: 500ms
+          timeout: TIMEOUT
           circuit: { failures: 3, open: 200ms }
         """
 
@@ -27,14 +27,15 @@ import Testing
     }
 
     private func withService(
-        at endpoint: Endpoint = .loopback(0), path: String = "/verify", more: String = "",
+        at endpoint: Endpoint = .loopback(0), path: String = "/verify", more: String = "", timeout: String = "5s",
         _ script: @escaping ScriptedUpstream.Script = active,
         _ body: (Gateway, ScriptedUpstream, ScriptedUpstream) throws -> Void
     ) throws {
         let service = try ScriptedUpstream(on: endpoint, script)
         let upstream = try ScriptedUpstream()
         let separator = service.url.hasPrefix("unix:") ? ":" : ""
-        let provider = Self.block.replacing("URL", with: "\(service.url)\(separator)\(path)") + "\n" + more
+        let block = Self.block.replacing("URL", with: "\(service.url)\(separator)\(path)")
+        let provider = block.replacing("TIMEOUT", with: timeout) + "\n" + more
         let config = GatewayConfig(endpoints: [upstream.url], providers: provider, routes: Self.routes)
         try withMartlet(config.text) { try body($0, upstream, service) }
     }
@@ -122,7 +123,7 @@ import Testing
 
     @Test func `one that hangs costs the time that is configured, and is then not called for a while`() throws {
         let hanging: ScriptedUpstream.Script = { _ in Thread.sleep(forTimeInterval: 2) }
-        try withService(hanging) { gateway, _, service throws in
+        try withService(timeout: "500ms", hanging) { gateway, _, service throws in
             for _ in 0..<3 {
                 let response = try gateway.get("/a", [("X-Api-Key", "k")])
                 expectUnavailable(response)
