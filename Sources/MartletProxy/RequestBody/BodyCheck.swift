@@ -8,35 +8,39 @@ internal import MartletProvider
 /// The last piece of a body whose length is known, or the end of any other, is forwarded only after the comparison: the
 /// upstream never gets a complete request with another body.
 struct BodyCheck: ~Copyable {
-    private var check: BodyDigestCheck?
+    /// A digest in progress: apart, as an exchange has a size that is known when this is compiled.
+    private final class Progress {
+        var check: BodyDigestCheck?
+
+        init(_ digest: BodyDigest) throws(CryptoError) {
+            check = try BodyDigestCheck(sha256: digest.sha256, sha512: digest.sha512)
+        }
+    }
+
+    private var progress: Progress?
+
     /// Whether a digest was announced and the body is not yet known to be the announced one.
-    private(set) var isPending = false
+    @inline(__always)
+    var isPending: Bool { progress != nil }
 
     /// Expects a body.
     /// - Throws: without memory for it.
-    mutating func expect(_ digest: BodyDigest) throws(CryptoError) {
-        check = try BodyDigestCheck(sha256: digest.sha256, sha512: digest.sha512)
-        isPending = true
-    }
+    mutating func expect(_ digest: BodyDigest) throws(CryptoError) { progress = try Progress(digest) }
 
     /// Continues with the next bytes of the body.
-    mutating func add(_ piece: UnsafeBufferPointer<UInt8>) { unsafe check?.update(UnsafeRawBufferPointer(piece)) }
+    mutating func add(_ piece: UnsafeBufferPointer<UInt8>) {
+        unsafe progress?.check?.update(UnsafeRawBufferPointer(piece))
+    }
 
     /// Whether the bytes so far are the announced body, which ends the check.
-    mutating func holds() -> Bool {
-        isPending = false
-        return check.take()?.matches() ?? false
-    }
+    mutating func holds() -> Bool { progress.take()?.check.take()?.matches() ?? false }
 
     @inline(__always)
     mutating func end() { if isPending { drop() } }
 
     // Not in `end`: few requests have one.
     @inline(never)
-    private mutating func drop() {
-        isPending = false
-        check = nil
-    }
+    private mutating func drop() { progress = nil }
 }
 
 extension BodyCheck {
