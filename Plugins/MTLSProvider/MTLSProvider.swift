@@ -41,22 +41,25 @@ public struct MTLSProvider: LocallyVerifying {
     public func verify(
         _ credential: Credential, in context: AuthenticationContext
     ) throws(AuthenticationError) -> LocalVerification {
-        .authenticated(try identity(of: credential, at: context.now))
+        .authenticated(try identity(of: credential, in: context))
     }
 
     /// The same: nothing has to be waited for.
     public func authenticate(
         _ credential: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> Identity { try identity(of: credential, at: context.now) }
+    ) async throws(AuthenticationError) -> Identity { try identity(of: credential, in: context) }
 
-    private func identity(of credential: Credential, at now: UnixTime) throws(AuthenticationError) -> Identity {
+    private func identity(
+        of credential: Credential, in context: AuthenticationContext
+    ) throws(AuthenticationError) -> Identity {
+        let now = context.now
         do throws(ClientCertificateError) {
             let certificate = try credential.withBytes { (der) throws(ClientCertificateError) in
                 try ClientCertificate(der: der)
             }
             // A long connection may outlive it, and a proxy may not have looked.
             try certificate.checkDates(at: now)
-            try trust?.verify(certificate, intermediates: [], at: now)
+            try trust?.verify(certificate, intermediates: context.certificateChain, at: now)
             return Identity(
                 providerSubject: try certificate.identity(kind), issuer: issuer,
                 claims: ["fingerprint": .string(certificate.fingerprint)], authTime: now, issuedAt: now,
@@ -72,7 +75,7 @@ extension MTLSProvider: Explaining {
     /// The certificate's names, dates and chain as one check.
     public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome] {
         do throws(AuthenticationError) {
-            let identity = try identity(of: credential, at: context.now)
+            let identity = try identity(of: credential, in: context)
             return [CheckOutcome(check: "certificate", failure: nil, detail: "until \(identity.expiresAt)")]
         } catch {
             return [CheckOutcome(check: "certificate", failure: error.code, detail: "")]

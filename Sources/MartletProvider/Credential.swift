@@ -106,17 +106,22 @@ public struct AuthenticationContext: Sendable {
     /// The request; `nil` for providers that are not ``RequestInspecting``, and where the credential is not that of a
     /// request to a route.
     public let request: RequestFacts?
+    /// The certificates between the client's and its authority's, in DER, where the credential is a certificate that a
+    /// trusted proxy names: `Client-Cert-Chain` (RFC 9440 §2.3).
+    public let certificateChain: [[UInt8]]
 
     public init(
         now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request,
-        request: RequestFacts? = nil
+        request: RequestFacts? = nil, certificateChain: [[UInt8]] = []
     ) {
-        self.init(now: now, deadline: deadline, client: client, address: [], purpose: purpose, request: request)
+        self.init(
+            now: now, deadline: deadline, client: client, address: [], purpose: purpose, request: request,
+            certificateChain: certificateChain)
     }
 
     package init(
         now: UnixTime, deadline: MonotonicTime, client: ClientNetwork?, address: [UInt8], purpose: Purpose = .request,
-        request: RequestFacts? = nil
+        request: RequestFacts? = nil, certificateChain: [[UInt8]] = []
     ) {
         self.now = now
         self.deadline = deadline
@@ -124,6 +129,7 @@ public struct AuthenticationContext: Sendable {
         self.address = address
         self.purpose = purpose
         self.request = request
+        self.certificateChain = certificateChain
     }
 
     /// The scope in which a repeated POST gets the same response: the client network for a login, the session for a

@@ -252,6 +252,20 @@ private struct ProofKey {
             #expect(upstream.requests.last?["Client-Cert"] == nil)
             #expect(try gateway.get("/a", [forwarded, field(stranger)]).status == 401)
             #expect(try gateway.get("/a", [forwarded]).status == 401)
+            // The authority's file does not have what is between it and the client; the proxy names it.
+            let between = try certificates.authority.issue(
+                "between", subject: "/CN=between",
+                extensions: ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"])
+            let far = try CertificateAuthority(adopting: between).issue("far", ["DNS:far"])
+            let link = ":\(Data(try der(between)).base64EncodedString()):"
+            #expect(try gateway.get("/a", [forwarded, field(far)]).status == 401)
+            for value in ["x", ":!:", Array(repeating: link, count: 9).joined(separator: ", ")] {
+                let response = try gateway.get("/a", [forwarded, field(far), ("Client-Cert-Chain", value)])
+                expectRejection(response, 400, "request_invalid")
+            }
+            #expect(try gateway.get("/a", [forwarded, field(far), ("Client-Cert-Chain", link)]).status == 200)
+            #expect(upstream.requests.last?["X-Auth-Subject"] == "machines:far")
+            #expect(upstream.requests.last?["Client-Cert-Chain"] == nil)
             // A browser sends its certificate for any page; the fields that scripts cannot set say for which.
             let sites = [("same-origin", 200), ("none", 200), ("cross-site", 403), ("same-site", 403)]
             for (site, status) in sites {

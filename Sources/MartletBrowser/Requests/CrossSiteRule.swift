@@ -65,6 +65,15 @@ package struct CrossSiteRule: Sendable {
         }
     }
 
+    /// Whether a head has one of the fields with which browsers say where a request comes from.
+    package static func isFromBrowser(_ bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Bool {
+        for index in 0..<fields.count {
+            let field = fields[index]
+            if field.isNamed("origin", in: bytes) || field.isNamed("sec-fetch-site", in: bytes) { return true }
+        }
+        return false
+    }
+
     /// Checks the head of a request whose credential is a client certificate: a browser sends that, like a cookie, with
     /// requests that other sites cause.
     ///

@@ -2,6 +2,7 @@ internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
+internal import MartletResponder
 
 /// Carries out what the authenticator returns for credentials that are not cached.
 extension EventLoop {
@@ -14,6 +15,14 @@ extension EventLoop {
     ) {
         let client = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
         if let rejection = request.rejection(of: client) { return unsafe reject(exchange, rejection, bytes) }
+        let chain: [[UInt8]]
+        do throws(Failure) {
+            chain =
+                request.form == .certificate
+                ? unsafe try RequestProofs.certificateChain(of: exchange, bytes, &self) : []
+        } catch {
+            return unsafe reject(exchange, Rejection(error), bytes)
+        }
         let downstream = loop.exchanges[exchange].downstream
         let deadline = loop.now &+ Authenticator.verificationTimeout
         let head = request.target.readsHead ? unsafe RequestProofs.receivedHead(of: exchange, bytes, &self) : nil
@@ -25,7 +34,8 @@ extension EventLoop {
                 client: client,
                 address: request.form == .session || request.form == .cookie
                     ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
-                request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head)),
+                request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
+                certificateChain: chain),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)

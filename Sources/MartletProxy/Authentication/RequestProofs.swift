@@ -87,6 +87,7 @@ enum RequestProofs {
     static func checkSite(
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) throws(Failure) {
+        guard unsafe CrossSiteRule.isFromBrowser(bytes.span, events.router.head.fields) else { return }
         let authority = unsafe origin(of: exchange, bytes, &events).authority
         do throws(BrowserError) {
             unsafe try CrossSiteRule.checkCertificate(
@@ -106,6 +107,22 @@ enum RequestProofs {
         guard values.count == 1 else { throw .malformed("client_cert.repeated") }
         do throws(ClientCertificateFieldError) {
             return try ClientCertificateFields.certificate(value)
+        } catch {
+            throw .malformed(error.code)
+        }
+    }
+
+    /// The certificates that a trusted proxy names besides the client's.
+    /// - Throws: 400 for a field that a trusted proxy would not send.
+    static func certificateChain(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) throws(Failure) -> [[UInt8]] {
+        let downstream = events.loop.exchanges[exchange].downstream
+        guard events.loop.downstreams[downstream].origin.address.isTrusted else { return [] }
+        let values = unsafe values(of: "client-cert-chain", bytes, events.router)
+        guard !values.isEmpty else { return [] }
+        do throws(ClientCertificateFieldError) {
+            return try ClientCertificateFields.chain(Array(values.joined(separator: ", ".utf8)))
         } catch {
             throw .malformed(error.code)
         }
