@@ -64,9 +64,7 @@ extension Authenticator {
     }
 
     /// Whether a client certificate is a credential on a route.
-    package func acceptsCertificates(_ route: Int) -> Bool {
-        rules.routes[route].readsRequest && rules.plan(of: route).acceptsCertificates
-    }
+    package func acceptsCertificates(_ route: Int) -> Bool { rules.routes[route].acceptsCertificates }
 }
 
 /// The certificate of a client, as the authenticator needs it: made once for each connection.

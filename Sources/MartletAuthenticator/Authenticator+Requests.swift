@@ -7,7 +7,7 @@ internal import MartletResponder
 extension Authenticator {
     /// Whether decisions on a route depend on parts of the request, so that ``authorize(_:_:authorization:for:result:at:_:)``
     /// has to be called.
-    package func dependsOnRequest(_ route: Int) -> Bool { !rules.plan(of: route).reuseKey.isEmpty }
+    package func dependsOnRequest(_ route: Int) -> Bool { rules.routes[route].dependsOnRequest }
 
     /// Decides about a request whose credential is a header of its own.
     ///
@@ -58,10 +58,10 @@ extension Authenticator {
         _ form: CredentialForm, _ range: ByteRange, _ value: UnsafeBufferPointer<UInt8>, on route: Int,
         for facts: @autoclosure () -> RequestFacts
     ) -> PresentedCredential {
-        let parts = rules.plan(of: route).reuseKey
-        guard !parts.isEmpty else {
+        guard rules.routes[route].dependsOnRequest else {
             return unsafe PresentedCredential(form: form, range: range, value: value, key: value)
         }
+        let parts = rules.plan(of: route).reuseKey
         return unsafe PresentedCredential(
             form: form, range: range, value: value, key: digests.digest(of: value, for: facts(), by: parts),
             isDigest: true)

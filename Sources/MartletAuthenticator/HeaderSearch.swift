@@ -12,35 +12,24 @@ package struct HeaderSearch {
         package let value: ByteRange
     }
 
-    private let rules: AuthenticationRules
-    private let sources: [UInt8]
-    private let lengths: UInt64
+    private let headers: HeaderIndex.Part
     private var found: Found?
     private var isRepeated = false
 
     /// - Parameter route: the request's.
-    package init(_ rules: AuthenticationRules, route: Int) {
-        self.rules = rules
-        let plan = rules.routes[route].readsRequest ? rules.plan(of: route) : nil
-        sources = plan?.headerSources ?? []
-        lengths = plan?.headerLengths ?? 0
-    }
-
-    /// The bit of a name's length; names of 64 bytes and more share one.
-    @inline(__always)
-    static func lengthBit(_ count: Int) -> UInt64 { 1 << UInt64(min(count, 63)) }
+    package init(_ rules: AuthenticationRules, route: Int) { headers = rules.routes[route].headers }
 
     /// Looks at one field of the head.
+    /// - Parameter rules: the same.
     @inline(__always)
-    package mutating func examine(_ field: HeadField, in bytes: Span<UInt8>) {
-        if lengths & HeaderSearch.lengthBit(field.name.count) != 0 { compare(field, in: bytes) }
+    package mutating func examine(_ field: HeadField, in bytes: Span<UInt8>, _ rules: AuthenticationRules) {
+        if headers.mayContain(field) { compare(field, in: bytes, rules) }
     }
 
-    private mutating func compare(_ field: HeadField, in bytes: Span<UInt8>) {
-        for source in sources where rules.headerSources[Int(source)].isName(of: field, in: bytes) {
-            isRepeated = isRepeated || found != nil
-            found = Found(source: source, value: field.value)
-        }
+    private mutating func compare(_ field: HeadField, in bytes: Span<UInt8>, _ rules: AuthenticationRules) {
+        guard let source = rules.headerIndex.source(of: field, in: bytes, headers) else { return }
+        isRepeated = isRepeated || found != nil
+        found = Found(source: source, value: field.value)
     }
 
     /// What was found in the fields.
@@ -49,5 +38,18 @@ package struct HeaderSearch {
     package func result(hasAuthorization: Bool) throws(Failure) -> Found? {
         guard !isRepeated, found == nil || !hasAuthorization else { throw .malformed("auth.two_credentials") }
         return found
+    }
+}
+
+extension AuthenticationRules {
+    /// The header that is the credential of a request: see ``HeaderSearch``.
+    /// - Throws: 400 for two credentials.
+    package func credentialHeader(
+        on route: Int, _ fields: borrowing FieldList, in bytes: Span<UInt8>, hasAuthorization: Bool
+    ) throws(Failure) -> HeaderSearch.Found? {
+        guard routes[route].readsRequest else { return nil }
+        var search = HeaderSearch(self, route: route)
+        for index in 0..<fields.count { search.examine(fields[index], in: bytes, self) }
+        return try search.result(hasAuthorization: hasAuthorization)
     }
 }

@@ -5,8 +5,6 @@ struct AuthenticationPlan: Sendable, Equatable {
     let providers: [Int32]
     /// The headers that are credentials for one of them, by their indices.
     let headerSources: [UInt8]
-    /// A bit for the length of each of their names: most other fields are excluded by it.
-    let headerLengths: UInt64
     /// The parts of a request that a decision of one of them depends on.
     let reuseKey: Set<RequestPart>
     /// Whether a client certificate is a credential for one of them.
@@ -20,7 +18,6 @@ struct AuthenticationPlan: Sendable, Equatable {
         self.headerSources = headerSources.indices.compactMap { index in
             headerSources[index].provider(among: providers) == nil ? nil : UInt8(exactly: index)
         }
-        headerLengths = self.headerSources.reduce(0) { $0 | HeaderSearch.lengthBit(headerSources[Int($1)].name.count) }
         acceptsCertificates = providers.contains { all[Int($0)].accepts.contains(.clientCertificate) }
         reuseKey = providers.reduce(into: []) { $0.formUnion(all[Int($1)].reuseKey ?? []) }
     }

@@ -16,16 +16,28 @@ package final class AuthenticationRules: Sendable {
         let plan: Int32
         /// Whether more than `Authorization` decides: a header of its own, or a part of the request.
         package let readsRequest: Bool
+        /// Whether decisions depend on parts of the request.
+        let dependsOnRequest: Bool
+        /// Whether a client certificate is a credential.
+        let acceptsCertificates: Bool
+        /// The headers that are credentials.
+        let headers: HeaderIndex.Part
         /// How long after its credential an exchange ends, in nanoseconds; −1 for never.
         package let expiryGrace: Int64
 
-        fileprivate init(_ route: MartletRouter.Route, plan: Int32, reads: Bool, _ providers: [ProviderHandle]) {
+        fileprivate init(
+            _ route: MartletRouter.Route, plan index: Int32, _ plan: AuthenticationPlan, _ headers: HeaderIndex.Part,
+            _ providers: [ProviderHandle]
+        ) {
             mode = route.mode
             acceptsSessions = route.credentials.contains(.session)
             acceptsDirect = route.credentials.contains(.direct)
             acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
-            self.plan = plan
-            readsRequest = mode != .none && acceptsDirect && reads
+            self.plan = index
+            readsRequest = mode != .none && acceptsDirect && plan.readsRequest
+            dependsOnRequest = !plan.reuseKey.isEmpty
+            acceptsCertificates = readsRequest && plan.acceptsCertificates
+            self.headers = readsRequest ? headers : HeaderIndex.Part()
             expiryGrace =
                 if case .after(let grace) = route.upgrade.closeOnExpiry { grace.boundedNanoseconds } else { -1 }
         }
@@ -44,6 +56,8 @@ package final class AuthenticationRules: Sendable {
     let isShared: [Bool]
     /// The headers that are credentials on some route.
     package let headerSources: [HeaderSource]
+    /// The same, for the search in heads.
+    let headerIndex: HeaderIndex
     /// Whether any route has such headers, or providers that decide by parts of a request.
     package let readsRequests: Bool
     /// The names of the upstreams.
@@ -70,7 +84,8 @@ package final class AuthenticationRules: Sendable {
         self.subjects = subjects
         self.assertion = assertion
         self.names = names
-        headerSources = HeaderSource.all(of: providers)
+        let headerSources = HeaderSource.all(of: providers)
+        self.headerSources = headerSources
         var plans: [AuthenticationPlan] = []
         var planOfRoute: [Int32] = []
         for route in table.routes {
@@ -83,8 +98,11 @@ package final class AuthenticationRules: Sendable {
                 plans.append(plan)
             }
         }
+        var index = HeaderIndex()
+        let parts = plans.map { index.add($0.headerSources, of: headerSources) }
+        headerIndex = index
         routes = zip(table.routes, planOfRoute).map { route, plan in
-            Route(route, plan: plan, reads: plans[Int(plan)].readsRequest, providers)
+            Route(route, plan: plan, plans[Int(plan)], parts[Int(plan)], providers)
         }
         readsRequests = routes.contains { $0.readsRequest }
         self.plans = plans

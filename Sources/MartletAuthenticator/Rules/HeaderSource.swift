@@ -1,4 +1,3 @@
-internal import MartletHTTP
 internal import MartletProvider
 
 /// A header that is a credential for some providers.
@@ -36,17 +35,8 @@ package struct HeaderSource: Sendable, Equatable {
     /// The first of some providers that verifies it.
     func provider(among candidates: [Int32]) -> Int32? { candidates.first { providers.contains($0) } }
 
-    /// Whether a field has this name, letter case aside.
-    func isName(of field: HeadField, in bytes: Span<UInt8>) -> Bool {
-        let range = field.name
-        guard range.count == name.count else { return false }
-        for index in name.indices where HeaderSource.lowerCase(bytes[range.start + index]) != name[index] {
-            return false
-        }
-        return true
-    }
-
-    private static func lowerCase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+    @inline(__always)
+    static func lowerCase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 }
 
 extension CredentialSource {

@@ -1,40 +1,61 @@
 /// A set of field names, compared by letters and digits alone (`FieldLetters`); built with the configuration.
 @usableFromInline
 package struct FieldNameSet: Sendable {
-    private struct Slot {
-        var hash: UInt32
-        var start: UInt32
-        /// 0 where the slot is free.
-        var count: UInt32
+    /// One reference, whatever the names: a set that is passed on is retained once.
+    @usableFromInline
+    final class Table: Sendable {
+        struct Slot {
+            var hash: UInt32
+            var start: UInt32
+            /// 0 where the slot is free.
+            var count: UInt32
+        }
+
+        let slots: [Slot]
+        /// The letters of the names, one name after the other.
+        let letters: [UInt8]
+        /// The names as given.
+        let names: [String]
+
+        /// Whether the name in a slot is that of a field.
+        func spells(_ index: Int, _ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+            let (slot, letters) = (slots[index], letters)
+            let range = Int(slot.start)..<Int(slot.start &+ slot.count)
+            return FieldLetters.spell(letters.span.extracting(range), bytes, name)
+        }
+
+        init(slots: [Slot], letters: [UInt8], names: [String]) {
+            self.slots = slots
+            self.letters = letters
+            self.names = names
+        }
     }
 
-    private let slots: [Slot]
-    /// The letters of the names, one name after the other.
-    private let letters: [UInt8]
+    @usableFromInline let table: Table
     /// A Bloom filter over the first and last letter of each name: most other fields are excluded by it.
     @usableFromInline let filter: UInt64
     /// One bit for each known field that is in the set.
     @usableFromInline let known: UInt64
     @usableFromInline let reservesAuthPrefix: Bool
     /// The names as given, without those that have no letter or digit.
-    package let names: [String]
+    package var names: [String] { table.names }
 
     /// - Parameters:
     ///   - names: in any spelling; a name without a letter or digit is left out.
     ///   - reservesAuthPrefix: whether every `X-Auth-*` name belongs to the set, too.
     package init(_ names: [String], reservesAuthPrefix: Bool) {
-        self.names = names.filter { !FieldLetters.of($0).isEmpty }
+        let given = names.filter { !FieldLetters.of($0).isEmpty }
         var size = 8
         while size < names.count * 2 { size *= 2 }
-        var slots = [Slot](repeating: Slot(hash: 0, start: 0, count: 0), count: size)
+        var slots = [Table.Slot](repeating: Table.Slot(hash: 0, start: 0, count: 0), count: size)
         var letters: [UInt8] = []
         var filter: UInt64 = 0
-        let spelled = self.names.map { FieldLetters.of($0) }
+        let spelled = given.map { FieldLetters.of($0) }
         for name in spelled {
             let key = FieldLetterKey(name.span, ByteRange(from: 0, to: name.count))
             var slot = Int(key.hash.value) & (size - 1)
             while slots[slot].count > 0 { slot = (slot + 1) & (size - 1) }
-            slots[slot] = Slot(hash: key.hash.value, start: UInt32(letters.count), count: UInt32(name.count))
+            slots[slot] = Table.Slot(hash: key.hash.value, start: UInt32(letters.count), count: UInt32(name.count))
             letters += name
             filter |= 1 << FieldNameSet.filterBit(key.first, key.last)
         }
@@ -43,8 +64,7 @@ package struct FieldNameSet: Sendable {
             if spelled.contains(FieldLetters.of(field.name.description)) { known |= field.bit }
         }
         self.known = known
-        self.slots = slots
-        self.letters = letters
+        table = Table(slots: slots, letters: letters, names: given)
         self.filter = filter
         self.reservesAuthPrefix = reservesAuthPrefix
     }
@@ -55,7 +75,7 @@ package struct FieldNameSet: Sendable {
     }
 
     /// Whether the set has no names.
-    package var isEmpty: Bool { letters.isEmpty && !reservesAuthPrefix }
+    package var isEmpty: Bool { table.letters.isEmpty && !reservesAuthPrefix }
 
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
     @inlinable @inline(__always)
@@ -75,7 +95,7 @@ package struct FieldNameSet: Sendable {
         {
             return false
         }
-        return find(bytes, name)
+        return FieldNameSet.find(bytes, name, table, reservesAuthPrefix: reservesAuthPrefix)
     }
 
     /// Whether a name that does not come from a parser is in the set.
@@ -95,16 +115,15 @@ package struct FieldNameSet: Sendable {
 
     @inline(never)
     @usableFromInline
-    func find(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+    static func find(
+        _ bytes: Span<UInt8>, _ name: ByteRange, _ table: Table, reservesAuthPrefix: Bool
+    ) -> Bool {
         let key = FieldLetterKey(bytes, name)
-        let slots = slots.span
-        let letters = letters.span
-        var index = Int(key.hash.value) & (slots.count &- 1)
-        while key.count > 0, slots[index].count > 0 {
-            let slot = slots[index]
-            let range = Int(slot.start)..<Int(slot.start &+ slot.count)
-            if slot.hash == key.hash.value, FieldLetters.spell(letters.extracting(range), bytes, name) { return true }
-            index = (index &+ 1) & (slots.count &- 1)
+        let mask = table.slots.count &- 1
+        var index = Int(key.hash.value) & mask
+        while key.count > 0, table.slots[index].count > 0 {
+            if table.slots[index].hash == key.hash.value, table.spells(index, bytes, name) { return true }
+            index = (index &+ 1) & mask
         }
         return reservesAuthPrefix && FieldLetters.isAuth(bytes, name)
     }

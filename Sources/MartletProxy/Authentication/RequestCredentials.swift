@@ -15,7 +15,9 @@ enum RequestCredentials {
         var header: HeaderSearch.Found?
         if events.loop.context.snapshot.readsRequests {
             do throws(Failure) {
-                header = unsafe try findHeader(bytes, on: routed.route, hasAuthorization: authorization != nil, events)
+                header = unsafe try events.loop.context.snapshot.authentication.credentialHeader(
+                    on: routed.route, events.router.head.fields, in: bytes.span,
+                    hasAuthorization: authorization != nil)
             } catch {
                 events.loop.reject(exchange, error)
                 return nil
@@ -36,18 +38,6 @@ enum RequestCredentials {
         case .unproven(let request): unsafe RequestProofs.submit(request, of: exchange, bytes, &events)
         }
         return nil
-    }
-
-    /// Finds the header that is the request's credential, if its route has any.
-    private static func findHeader(
-        _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, hasAuthorization: Bool, _ events: borrowing EventLoop
-    ) throws(Failure) -> HeaderSearch.Found? {
-        guard events.loop.context.snapshot.authentication.routes[route].readsRequest else { return nil }
-        var search = HeaderSearch(events.loop.context.snapshot.authentication, route: route)
-        for index in 0..<events.router.head.fields.count {
-            unsafe search.examine(events.router.head.fields[index], in: bytes.span)
-        }
-        return try search.result(hasAuthorization: hasAuthorization)
     }
 
     /// Decides about a request by what was found in it.

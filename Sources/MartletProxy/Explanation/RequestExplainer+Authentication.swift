@@ -63,7 +63,7 @@ extension RequestExplainer {
 
     private func findHeader(of request: Request, on route: Route) throws(Failure) -> HeaderSearch.Found? {
         var search = HeaderSearch(snapshot.authentication, route: route.index)
-        for field in request.fields { search.examine(field, in: request.bytes.span) }
+        for field in request.fields { search.examine(field, in: request.bytes.span, snapshot.authentication) }
         return try search.result(hasAuthorization: request.authorization != nil)
     }
 
