@@ -27,6 +27,10 @@ extension ErrorCode {
     package static let sessionLookupsFull: ErrorCode = "session.lookups_full"
     /// The memory store is full.
     package static let sessionStoreFull: ErrorCode = "session.store_full"
+    /// The session is bound to a key, or has to be, and the request has no proof of one.
+    package static let sessionProofMissing: ErrorCode = "dpop.missing"
+    /// The session is bound to another key than the one that the request proved.
+    package static let sessionWrongKey: ErrorCode = "dpop.wrong_key"
     /// A refresh lost the race against concurrent refreshes on every attempt.
     package static let sessionContended: ErrorCode = "session.contended"
     /// Random bytes or the cipher are unavailable.

@@ -158,6 +158,7 @@ struct RedisSessionScripts: Sendable {
             local ends, seen = tonumber(f.x), tonumber(f.s)
             if not islive(ends, seen) then return 0 end
             if f.g ~= ARGV[4] or value(f, 'r') ~= ARGV[15] then return 1 end
+            if ARGV[21] and value(f, 'd') ~= ARGV[21] then return 1 end
             -- Only of a cookie token: when the grace periods of replaced tokens end.
             local latest = tonumber(ARGV[16])
             local expired, shortened, access, graces = {}, {}, 0, 0
@@ -177,8 +178,8 @@ struct RedisSessionScripts: Sendable {
             end
             if access >= tonumber(ARGV[9]) then return 2 end
             if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
-            if latest and ARGV[18] ~= '' then
-                redis.call('PUBLISH', ARGV[19], ARGV[20])
+            if ARGV[18] and ARGV[18] ~= '' then
+                if latest then redis.call('PUBLISH', ARGV[19], ARGV[20]) end
                 put(KEYS[1], f, 'd', ARGV[18])
             end
             if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end

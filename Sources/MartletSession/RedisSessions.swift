@@ -127,7 +127,8 @@ package final class RedisSessions: SessionBackend {
                 digits(SessionRotation.maximumAccessTokens), digits(SessionRotation.maximumGraces),
                 grace.map { field("q:", $0.tokenHash) } ?? [], digits(grace?.end ?? 0), grace?.sealed ?? [],
                 rotation.lastAddress, rotation.replacedWrap,
-            ] + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? [])
+            ]
+            + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? rotation.binding.map(arguments(of:)) ?? [])
         let reply = try await run(scripts.rotate, keys, at: time, arguments)
         switch reply {
         case .integer(0): return .gone
@@ -147,6 +148,11 @@ package final class RedisSessions: SessionBackend {
             digits(change.graceEnd), graceKey(sessionKey, []), change.record ?? [], channel,
             changeMessage(sessionKey),
         ]
+    }
+
+    /// What the script needs to bind a session to a key: nothing of a cookie token's, and the record.
+    private func arguments(of binding: RecordReplacement) -> [[UInt8]] {
+        [[], [], binding.record, [], [], binding.expected]
     }
 
     /// Replaces the record.

@@ -191,6 +191,9 @@ package struct SessionRotation: Sendable {
     let lastAddress: [UInt8]
     /// `nil` for a refresh token.
     var cookie: CookieChange?
+    /// The record of a session that is bound to a key from then on. Nothing that was cached is wrong then, because older
+    /// access tokens stay a bearer's, so it is not published.
+    var binding: RecordReplacement?
 
     /// The result of a rotation.
     package enum Outcome: Sendable, Equatable { case done, lost, gone, throttled }

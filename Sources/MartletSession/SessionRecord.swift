@@ -7,6 +7,8 @@ package struct SessionRecord: Sendable {
     /// The maximum size of a record as JSON, in bytes.
     package static let maximumBytes = 64 * 1024
     private static let version: Int64 = 1
+    /// Of a session that is bound to a key: who does not know the binding must not read it as a bearer's.
+    private static let boundVersion: Int64 = 2
 
     package let subject: String
     package let provider: String
@@ -18,8 +20,13 @@ package struct SessionRecord: Sendable {
     package let created: Int64
     /// When it ends at the latest, in milliseconds of Unix time.
     package let ends: Int64
+    /// The thumbprint of the client's key, which every use needs a proof of (RFC 9449); `nil` for a bearer's session.
+    package private(set) var keyThumbprint: String?
 
-    init(subject: String, provider: String, identity: Identity, created: Int64, ends: Int64) {
+    /// - Parameter isBindable: whether a key in the identity's binding becomes that of the session.
+    init(
+        subject: String, provider: String, identity: Identity, created: Int64, ends: Int64, isBindable: Bool = true
+    ) {
         self.subject = subject
         self.provider = provider
         providerSubject = identity.providerSubject
@@ -29,6 +36,7 @@ package struct SessionRecord: Sendable {
         authTime = UnixTime(seconds: min(max(identity.authTime.seconds, 0), created / 1000))
         self.created = created
         self.ends = ends
+        keyThumbprint = isBindable ? identity.binding?.keyThumbprint : nil
     }
 
     private init(_ record: SessionRecord, claims: JSONObject, authTime: UnixTime) {
@@ -40,6 +48,14 @@ package struct SessionRecord: Sendable {
         self.authTime = authTime
         created = record.created
         ends = record.ends
+        keyThumbprint = record.keyThumbprint
+    }
+
+    /// The record of the session once it is bound to a key.
+    func bound(to thumbprint: String) -> SessionRecord {
+        var bound = self
+        bound.keyThumbprint = thumbprint
+        return bound
     }
 
     /// The record after its owner has authenticated again.
@@ -54,8 +70,7 @@ package struct SessionRecord: Sendable {
     /// Decodes a record from its JSON; `nil` if it is malformed or of another version.
     package init?(_ bytes: [UInt8]) {
         let limits = JSONLimits(maximumDepth: 64, maximumBytes: SessionRecord.maximumBytes)
-        guard let object = try? JSON.parse(bytes, limits: limits).object,
-            object["v"]?.int64 == SessionRecord.version,
+        guard let object = try? JSON.parse(bytes, limits: limits).object, Self.hasKnownBinding(object),
             let subject = object["sub"]?.string, let provider = object["provider"]?.string,
             let providerSubject = object["provider_sub"]?.string, let issuer = object["iss"]?.string,
             let claims = object["claims"]?.object, let authTime = object["auth_time"]?.int64,
@@ -69,6 +84,20 @@ package struct SessionRecord: Sendable {
         self.authTime = UnixTime(seconds: authTime)
         self.created = created
         self.ends = ends
+        keyThumbprint = object[SessionRecord.keyMember]?.string
+    }
+
+    /// As in tokens (RFC 9449 §6.1).
+    private static let keyMember = "jkt"
+
+    /// Whether a record has the thumbprint of a key exactly if its version says so.
+    private static func hasKnownBinding(_ object: JSONObject) -> Bool {
+        switch object["v"]?.int64 {
+        case version: !object.has(keyMember)
+        // A SHA-256 in base64url (RFC 7638).
+        case boundVersion: object[keyMember]?.string.flatMap { Base64URL.decode(Array($0.utf8)) }?.count == 32
+        default: false
+        }
     }
 
     /// The remaining lifetime of the session.
@@ -81,21 +110,28 @@ package struct SessionRecord: Sendable {
 
     /// The record as JSON.
     package var bytes: [UInt8] {
-        JSON.write(
-            [
-                "v": .integer(SessionRecord.version), "sub": .string(subject), "provider": .string(provider),
-                "provider_sub": .string(providerSubject), "iss": .string(issuer), "claims": .object(claims),
-                "auth_time": .integer(authTime.seconds), "created": .integer(created), "ends": .integer(ends),
-            ] as JSONObject)
+        var object: JSONObject = [
+            "v": .integer(keyThumbprint == nil ? SessionRecord.version : SessionRecord.boundVersion),
+            "sub": .string(subject), "provider": .string(provider),
+            "provider_sub": .string(providerSubject), "iss": .string(issuer), "claims": .object(claims),
+            "auth_time": .integer(authTime.seconds), "created": .integer(created), "ends": .integer(ends),
+        ]
+        if let keyThumbprint { object[SessionRecord.keyMember] = .string(keyThumbprint) }
+        return JSON.write(object)
     }
 
     /// The principal, valid until the access token expires.
-    /// - Parameter claims: those of the subject's account.
-    func principal(sessionID: String, accessExpiry: Int64, claims account: AccountClaims? = nil) -> Principal {
+    /// - Parameters:
+    ///   - isBound: whether the token is bound to the session's key; one from before the session was bound is not.
+    ///   - claims: those of the subject's account.
+    func principal(
+        sessionID: String, accessExpiry: Int64, isBound: Bool, claims account: AccountClaims? = nil
+    ) -> Principal {
         let claims = account?.merged(into: claims, provider: provider) ?? claims
         let identity = Identity(
             providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime,
-            issuedAt: UnixTime(seconds: created / 1000), expiresAt: .roundingUp(milliseconds: accessExpiry))
+            issuedAt: UnixTime(seconds: created / 1000), expiresAt: .roundingUp(milliseconds: accessExpiry),
+            binding: isBound ? CredentialBinding(keyThumbprint: keyThumbprint) : nil)
         return Principal(identity: identity, provider: provider, subject: subject, sessionID: sessionID)
     }
 }

@@ -18,14 +18,30 @@ struct SessionSeal {
     }
 
     /// Wraps the record key for the holder of a token.
-    /// - Parameter expiry: authenticated with the key, so that it cannot be changed.
-    func wrap(_ key: Secret, for token: SessionToken, expiry: Int64) throws(CryptoError) -> [UInt8] {
-        try seal(key, with: self.key(of: token, sealing.own), as: "wrap", expiry)
+    /// - Parameters:
+    ///   - expiry: authenticated with the key, so that it cannot be changed.
+    ///   - isBound: whether the token needs a proof of the session's key. The mark makes the key one byte longer: an
+    ///     instance that does not know it has no key then, and rejects the token.
+    func wrap(
+        _ key: Secret, for token: SessionToken, expiry: Int64, isBound: Bool = false
+    ) throws(CryptoError) -> [UInt8] {
+        let marked = isBound ? key.withBytes { Secret($0 + [Self.boundMark]) } : key
+        return try seal(marked, with: self.key(of: token, sealing.own), as: "wrap", expiry)
     }
 
-    func unwrap(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> Secret? {
+    /// The record key, and whether the token is bound; `nil` for any other token than the one it was wrapped for.
+    func unwrap(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> WrappedKey? {
         sealing.first { AES256GCM.open(sealed, with: key(of: token, $0), context: context("wrap", expiry)) }
+            .flatMap { opened in
+                guard opened.count != AES256GCM.keyLength else { return WrappedKey(key: opened, isBound: false) }
+                return opened.withBytes { bytes in
+                    guard bytes.count == AES256GCM.keyLength + 1, bytes.last == Self.boundMark else { return nil }
+                    return WrappedKey(key: Secret(Array(bytes.dropLast())), isBound: true)
+                }
+            }
     }
+
+    private static let boundMark: UInt8 = 1
 
     /// Wraps the record key for the holder of the session's cookie token, with the time at which it is due.
     /// - Parameters:
@@ -108,9 +124,14 @@ struct SessionSeal {
     ///
     /// With a seal, a verifier in the store is not enough to make a genuine token, and a token of an instance that seals
     /// with another key is not mistaken for a stolen one.
-    func isGenuine(_ token: SessionToken, verifier: [UInt8]) -> Bool {
-        let isGenuine =
-            sealing.first { token.isGenuine(verifier: $0.verifier(verifier)) ? true : nil } ?? false
+    /// - Parameter thumbprint: of the key that the request has proved; a refresh token that is bound to a key is genuine
+    ///   only with that, so that who has stolen it cannot raise an alarm either.
+    func isGenuine(_ token: SessionToken, verifier: [UInt8], provenBy thumbprint: String? = nil) -> Bool {
+        func isGenuine(_ thumbprint: String?) -> Bool {
+            sealing.first { token.isGenuine(verifier: $0.verifier(verifier), boundTo: thumbprint) ? true : nil }
+                ?? false
+        }
+        let isGenuine = isGenuine(nil) || thumbprint.map { isGenuine($0) } ?? false
         if !isGenuine, sealing.isActive, token.isGenuine(verifier: verifier) { sealing.rejected(.unsealed) }
         return isGenuine
     }
@@ -229,6 +250,13 @@ struct SessionSeal {
     }
 }
 
+/// The record key, as it was wrapped for a token.
+struct WrappedKey {
+    let key: Secret
+    /// Whether the token needs a proof of the session's key.
+    let isBound: Bool
+}
+
 /// The secrets of the token pair that a refresh created, and the record key.
 struct SessionPair: Sendable {
     let access: Secret
@@ -237,10 +265,13 @@ struct SessionPair: Sendable {
     let key: Secret
     /// The end of the grace period.
     let graceEnd: Int64
+    /// Whether its tokens are bound to the session's key.
+    let isBound: Bool
     /// By which its tokens are authenticated; not stored.
     var salt = SealSalt.none
 
-    init(access: Secret, accessExpiry: Int64, refresh: Secret, key: Secret, graceEnd: Int64) {
+    init(access: Secret, accessExpiry: Int64, refresh: Secret, key: Secret, graceEnd: Int64, isBound: Bool = false) {
+        self.isBound = isBound
         self.access = access
         self.accessExpiry = accessExpiry
         self.refresh = refresh
@@ -251,7 +282,9 @@ struct SessionPair: Sendable {
     var bytes: Secret {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(SessionPair.length)
-        bytes.append(bigEndian: accessExpiry)
+        // An instance that does not know bindings finds a negative time implausible, and does not take the token for one
+        // that was stolen.
+        bytes.append(bigEndian: isBound ? ~accessExpiry : accessExpiry)
         bytes.append(bigEndian: graceEnd)
         for secret in [access, refresh, key] { secret.withBytes { bytes.append(contentsOf: $0) } }
         return Secret(bytes)
@@ -260,10 +293,11 @@ struct SessionPair: Sendable {
     init?(_ bytes: Secret) {
         guard bytes.count == SessionPair.length else { return nil }
         self = bytes.withBytes { bytes in
-            SessionPair(
-                access: Secret(Array(bytes[16..<48])), accessExpiry: Int64(bigEndian: bytes[..<8]),
+            let expiry = Int64(bigEndian: bytes[..<8])
+            return SessionPair(
+                access: Secret(Array(bytes[16..<48])), accessExpiry: expiry < 0 ? ~expiry : expiry,
                 refresh: Secret(Array(bytes[48..<80])), key: Secret(Array(bytes[80..<112])),
-                graceEnd: Int64(bigEndian: bytes[8..<16]))
+                graceEnd: Int64(bigEndian: bytes[8..<16]), isBound: expiry < 0)
         }
     }
 
@@ -317,8 +351,11 @@ struct SessionListing: Sendable {
     /// The key of the last address; empty in the original format.
     let addressKey: [UInt8]
     let client: SessionClient
+    /// Whether the session was bound to a key at its login.
+    private(set) var isBound = false
 
-    init(provider: String, created: Int64, addressKey: [UInt8], client: SessionClient) {
+    init(provider: String, created: Int64, addressKey: [UInt8], client: SessionClient, isBound: Bool = false) {
+        self.isBound = isBound
         self.provider = provider
         self.created = created
         self.addressKey = addressKey
@@ -335,6 +372,8 @@ struct SessionListing: Sendable {
             bytes.append(UInt8(truncatingIfNeeded: text.count))
             bytes += text
         }
+        // Instances that do not know the byte do not read what follows the texts.
+        if isBound { bytes.append(1) }
         return bytes
     }
 
@@ -367,6 +406,7 @@ struct SessionListing: Sendable {
         client = SessionClient(
             deviceName: optional(device), userAgent: optional(agent),
             address: SealedAddress.unpacked(Array(address)) ?? [])
+        isBound = rest.first == 1
     }
 }
 

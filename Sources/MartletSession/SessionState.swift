@@ -73,7 +73,9 @@ struct SessionState: Sendable {
 
     mutating func rotate(_ rotation: SessionRotation, at time: SessionTime) -> SessionRotation.Outcome {
         guard isLive(at: time) else { return .gone }
-        guard rotation.generation == generation, rotation.replacedWrap == refreshWrap else { return .lost }
+        guard rotation.generation == generation, rotation.replacedWrap == refreshWrap,
+            rotation.binding.map({ $0.expected == record }) ?? true
+        else { return .lost }
         access.removeAll { $0.expiry <= time.now }
         graces.removeAll { $0.end <= time.now }
         guard access.count < SessionRotation.maximumAccessTokens,
@@ -87,6 +89,7 @@ struct SessionState: Sendable {
             for index in graces.indices { graces[index].end = min(graces[index].end, cookie.graceEnd) }
             if let changed = cookie.record { record = changed }
         }
+        if let binding = rotation.binding { record = binding.record }
         if let grace = rotation.grace { graces.append(grace) }
         lastSeen = max(lastSeen, time.now)
         update(rotation.lastAddress)

@@ -42,7 +42,7 @@ extension SessionStore: CookieSessionStoring {
         _ presented: PresentedToken, _ proof: SessionProof?
     ) async throws(SessionError) -> IssuedCookie? {
         let time = currentTime()
-        let stored = try await read(presented.token, readsClaims: false, at: time)
+        let stored = try await read(presented.token, provenBy: nil, readsClaims: false, at: time)
         let (current, key): (SessionToken, Secret)
         switch try presented.cookieState(stored, at: time) {
         case .current(let held, _): (current, key) = (presented.token, held)
@@ -94,7 +94,7 @@ extension SessionStore: CookieSessionStoring {
     private func use(
         _ presented: PresentedToken, isUse: Bool, at time: SessionTime
     ) async throws(SessionError) -> TokenUse? {
-        let stored = try await read(presented.token, readsClaims: readsClaims, at: time)
+        let stored = try await read(presented.token, provenBy: nil, readsClaims: readsClaims, at: time)
         switch try presented.cookieState(stored, at: time) {
         case .current(let key, let due):
             var use = TokenUse(try presented.record(stored, key: key, at: time), stored.claims, at: time)

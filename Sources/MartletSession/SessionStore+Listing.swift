@@ -26,7 +26,8 @@ extension SessionStore {
                 lastSeenAt: UnixTime(seconds: session.lastSeen / 1000),
                 expiresAt: .roundingUp(milliseconds: session.ends), client: listing.client,
                 lastAddress: seal.open(address: session.lastAddress, key: listing.addressKey)
-                    ?? listing.client.address)
+                    ?? listing.client.address,
+                isBound: listing.isBound)
         }
         let isFull = listed.count >= ListedSession.maximumCount
         return SessionPage(sessions: sessions, next: isFull ? listed.last?.position : nil)

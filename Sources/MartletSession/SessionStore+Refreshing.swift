@@ -10,41 +10,44 @@ extension SessionStore {
     /// Concurrent callers with one token all get the same pair during the grace period. Reuse after that means that two
     /// parties hold the token, and ends the session.
     /// - Parameters:
+    ///   - key: what the request shows of the client's key.
     ///   - address: the client's address: 16 bytes, or empty.
     ///   - reportReuse: called before a session ends because of reuse.
-    /// - Throws: `invalid`, `throttled` or `unavailable`.
+    /// - Throws: `invalid`, `throttled`, `unavailable` or `unproven`.
     package func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
+        _ token: Secret, provenBy key: RefreshKey, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
         let attempt = PresentedToken(token, from: address, sealing)
         for _ in 0..<SessionStore.attempts {
-            if let tokens = try await refresh(attempt, reportReuse) { return tokens }
+            if let tokens = try await refresh(attempt, key, reportReuse) { return tokens }
         }
         throw SessionError(.sessionContended, .unavailable)
     }
 
     /// One attempt; `nil` if a concurrent refresh won.
     private func refresh(
-        _ attempt: PresentedToken, _ reportReuse: EndReport?
+        _ attempt: PresentedToken, _ proven: RefreshKey, _ reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens? {
         let time = currentTime()
-        let stored = try await read(attempt.token, readsClaims: readsClaims, at: time)
-        if let key = attempt.seal.unwrap(stored.refreshWrap, for: attempt.token, expiry: stored.ends) {
-            return try await rotate(attempt, stored, key: key, at: time)
+        let stored = try await read(attempt.token, provenBy: proven, readsClaims: readsClaims, at: time)
+        if let key = attempt.seal.unwrap(stored.refreshWrap, for: attempt.token, expiry: stored.ends)?.key {
+            return try await rotate(attempt, stored, key: key, proven, at: time)
         }
         if let pair = stored.grace.flatMap({ attempt.seal.open($0, under: attempt.token) }),
             time.now < pair.graceEnd
         {
-            return try await reissue(pair, attempt, stored, at: time)
+            return try await reissue(pair, attempt, stored, proven, at: time)
         }
         try await end(attempt.token, stored, reporting: reportReuse)
         throw .invalid(.sessionTokenReused)
     }
 
     /// Ends the session that issued a refresh token, whether or not the token has been used.
+    ///
+    /// One that is bound to a key needs no proof for that while it can be exchanged; later it counts as unknown.
     /// - Throws: `invalid` for a token that no live session has issued; `unavailable`.
     package func endSession(
         withRefreshToken token: Secret, reporting report: EndReport?
@@ -61,7 +64,7 @@ extension SessionStore {
         }
         let stored: RefreshLookup
         do throws(SessionError) {
-            stored = try await read(token, readsClaims: false, at: currentTime())
+            stored = try await read(token, provenBy: nil, readsClaims: false, at: currentTime())
         } catch {
             if error.code == .sessionUnknown {
                 let sessionKey = SessionKey(lookup: token.lookup)
@@ -73,8 +76,10 @@ extension SessionStore {
     }
 
     /// Reads the session that issued a token.
+    /// - Parameter key: what the request shows of the client's key; `nil` where a session may be used without.
+    /// - Throws: `unproven` for a token that is bound to another key.
     func read(
-        _ token: SessionToken, readsClaims: Bool, at time: SessionTime
+        _ token: SessionToken, provenBy key: RefreshKey?, readsClaims: Bool, at time: SessionTime
     ) async throws(SessionError) -> RefreshLookup {
         let stored = try await withStore { () async throws(StoreError) in
             try await backend.read(
@@ -83,7 +88,12 @@ extension SessionStore {
         guard let stored else { throw .invalid(.sessionUnknown) }
         // A token that this session did not issue is no evidence of theft.
         let seal = SessionSeal(SessionKey(lookup: token.lookup), sealing)
-        guard seal.isGenuine(token, verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        if seal.isGenuine(token, verifier: stored.verifier, provenBy: key?.thumbprint) { return stored }
+        guard token.kind == .refresh, seal.isBound(token, stored, at: time) else {
+            throw .invalid(.sessionTokenUnknown)
+        }
+        // The session issued it, for another key.
+        if let key { throw key.rejection }
         return stored
     }
 
@@ -101,19 +111,29 @@ extension SessionStore {
     }
 
     private func rotate(
-        _ attempt: PresentedToken, _ stored: RefreshLookup, key: Secret, at time: SessionTime
+        _ attempt: PresentedToken, _ stored: RefreshLookup, key: Secret, _ proven: RefreshKey, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens? {
-        let record = try attempt.record(stored, key: key, at: time)
+        var record = try attempt.record(stored, key: key, at: time)
+        var binding: RecordReplacement?
+        switch proven.decision(forSessionOf: record.keyThumbprint) {
+        case .keeps: break
+        case .binds(let thumbprint):
+            record = record.bound(to: thumbprint)
+            binding = RecordReplacement(expected: stored.record, record: try attempt.seal.seal(record, with: key))
+        case .refused(let code): throw SessionError(code, .unproven)
+        }
         let expiry = accessExpiry(at: time, ends: record.ends)
         let tokens: TokenPair
-        let rotation: SessionRotation
+        var rotation: SessionRotation
         do {
             tokens = try TokenPair(
-                lookup: attempt.token.lookup, verifier: attempt.seal.verifier(stored.verifier))
+                lookup: attempt.token.lookup, verifier: attempt.seal.verifier(stored.verifier),
+                boundTo: record.keyThumbprint)
             let pair = SessionPair(
                 access: tokens.access.secret, accessExpiry: expiry, refresh: tokens.refresh.secret, key: key,
-                graceEnd: time.now.later(by: policy.refreshReuseGrace))
+                graceEnd: time.now.later(by: policy.refreshReuseGrace), isBound: record.keyThumbprint != nil)
             rotation = try attempt.rotation(to: tokens, pair, stored, at: time)
+            rotation.binding = binding
         } catch {
             throw SessionSeal.failure(error)
         }
@@ -132,16 +152,22 @@ extension SessionStore {
 
     /// Returns the pair that the token was exchanged for when it was first used.
     private func reissue(
-        _ pair: SessionPair, _ attempt: PresentedToken, _ stored: RefreshLookup, at time: SessionTime
+        _ pair: SessionPair, _ attempt: PresentedToken, _ stored: RefreshLookup, _ proven: RefreshKey,
+        at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens {
         let record = try attempt.record(stored, key: pair.key, at: time)
+        // A pair from before the session was bound stays one of a bearer: its own refresh binds it.
+        if case .refused(let code) = proven.decision(forSessionOf: record.keyThumbprint) {
+            throw SessionError(code, .unproven)
+        }
+        guard !pair.isBound || record.keyThumbprint != nil else { throw .invalid(.sessionRecordUnreadable) }
         guard time.isPlausible(pair.accessExpiry), time.isPlausible(pair.graceEnd) else {
             throw .invalid(.sessionRecordUnreadable)
         }
         try await touch(attempt, stored, at: time)
         let tokens = TokenPair(
             lookup: attempt.token.lookup, verifier: pair.salt.verifier(stored.verifier), access: pair.access,
-            refresh: pair.refresh)
+            refresh: pair.refresh, boundTo: pair.isBound ? record.keyThumbprint : nil)
         return tokens.issued(
             record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, claimsVersion: stored.claimsVersion,
             at: time)
@@ -157,6 +183,17 @@ extension SessionStore {
 
     func withStore<Value>(_ operation: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
         do { return try await operation() } catch { throw .unavailable(error) }
+    }
+}
+
+extension SessionSeal {
+    /// Whether a refresh token that can be exchanged was issued for the session's key, which it shows itself.
+    fileprivate func isBound(_ token: SessionToken, _ stored: RefreshLookup, at time: SessionTime) -> Bool {
+        let pair = stored.grace.flatMap { open($0, under: token) }.flatMap { time.now < $0.graceEnd ? $0 : nil }
+        guard let key = unwrap(stored.refreshWrap, for: token, expiry: stored.ends)?.key ?? pair?.key,
+            let thumbprint = open(stored.record, with: key)?.keyThumbprint
+        else { return false }
+        return isGenuine(token, verifier: stored.verifier, provenBy: thumbprint)
     }
 }
 
@@ -205,7 +242,8 @@ struct PresentedToken {
             refreshWrap: try seal.wrap(pair.key, for: tokens.refresh, expiry: stored.ends),
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: pair.accessExpiry,
-                sealed: try seal.wrap(pair.key, for: tokens.access, expiry: pair.accessExpiry)), grace: grace,
+                sealed: try seal.wrap(
+                    pair.key, for: tokens.access, expiry: pair.accessExpiry, isBound: pair.isBound)), grace: grace,
             lastAddress: lastAddress)
     }
 }

@@ -58,6 +58,7 @@ extension SessionStore {
             var use = TokenUse(opened.record, found.claims, at: time)
             use.cacheEnd = opened.end
             if token.kind == .access { use.end = opened.end }
+            use.isBound = opened.isBound
             return try verified(use, presented.sessionKey)
         }
     }
@@ -68,7 +69,8 @@ extension SessionStore {
         let claims = try accountClaims(of: use.record.subject, use.claims)
         let longest = min(policy.cacheTTL.wholeMilliseconds, use.time.idle / 10, use.cacheEnd.since(use.time.now))
         return VerifiedSession(
-            principal: use.record.principal(sessionID: sessionKey.id, accessExpiry: use.end, claims: claims),
+            principal: use.record.principal(
+                sessionID: sessionKey.id, accessExpiry: use.end, isBound: use.isBound, claims: claims),
             number: sessionKey.revocationID, cacheLifetime: .milliseconds(max(longest, 0)), end: use.end,
             replacement: use.replacement.map {
                 ReplacementCookie(token: $0.text, lifetime: use.record.lifetime(at: use.time))
@@ -108,7 +110,7 @@ extension AuthenticationError {
     /// The error of a session while a request is authenticated.
     fileprivate init(_ error: SessionError) {
         switch error.kind {
-        case .invalid: self = .rejected(error.code, cause: error.cause)
+        case .invalid, .unproven: self = .rejected(error.code, cause: error.cause)
         case .unavailable, .throttled:
             self = .unavailable(error.code, retryAfter: .seconds(1), cause: error.cause)
         }
@@ -127,6 +129,8 @@ struct TokenUse {
     var cacheEnd: Int64
     /// The cookie token that replaces the presented one.
     var replacement: SessionToken?
+    /// Whether the token is bound to the session's key.
+    var isBound = false
 
     /// A use of a cookie token, not to be cached; its exchanges end with the session, unless that is used again.
     init(_ record: SessionRecord, _ claims: [UInt8], at time: SessionTime) {
@@ -145,16 +149,20 @@ struct OpenedRecord {
     let key: Secret
     /// When the token expires, in milliseconds of Unix time.
     let end: Int64
+    /// Whether the token is bound to the session's key.
+    let isBound: Bool
 
     init(
         _ token: SessionToken, _ seal: SessionSeal, _ found: FoundSession, at time: SessionTime,
         _ sealing: SessionSealing
     ) throws(AuthenticationError) {
-        guard let key = seal.unwrap(found.wrap, for: token, expiry: found.expiry) else {
+        guard let wrapped = seal.unwrap(found.wrap, for: token, expiry: found.expiry) else {
             sealing.rejected()
             throw .rejected(.sessionTokenUnknown)
         }
-        guard let record = seal.open(found.record, with: key), record.isPlausible(at: time) else {
+        guard let record = seal.open(found.record, with: wrapped.key), record.isPlausible(at: time),
+            !wrapped.isBound || record.keyThumbprint != nil
+        else {
             sealing.rejected()
             throw .rejected(.sessionRecordUnreadable)
         }
@@ -162,6 +170,7 @@ struct OpenedRecord {
         end = min(found.expiry, record.ends)
         guard time.now < end else { throw .rejected(.sessionTokenExpired) }
         self.record = record
-        self.key = key
+        key = wrapped.key
+        isBound = wrapped.isBound
     }
 }

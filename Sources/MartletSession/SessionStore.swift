@@ -81,7 +81,9 @@ package final class SessionStore: SessionStoring {
         let time = currentTime()
         let ends = time.now.later(by: policy.refreshTTL)
         let record = SessionRecord(
-            subject: subject, provider: provider, identity: identity, created: time.now, ends: ends)
+            subject: subject, provider: provider, identity: identity, created: time.now, ends: ends,
+            // A browser has no key of its own.
+            isBindable: !hasCookie)
         var made: (session: NewSession, made: MadeSession)
         do {
             made = try make(record, for: client, evicting: evicting, hasCookie: hasCookie, mark: mark, at: time)
@@ -117,10 +119,11 @@ package final class SessionStore: SessionStoring {
         let tokens =
             hasCookie
             ? TokenPair(cookie: try .newCookie(lookup: lookup, verifier: seal.verifier(verifier)))
-            : try TokenPair(lookup: lookup, verifier: seal.verifier(verifier))
+            : try TokenPair(lookup: lookup, verifier: seal.verifier(verifier), boundTo: record.keyThumbprint)
         let accessExpiry = accessExpiry(at: time, ends: record.ends)
         let listing = SessionListing(
-            provider: record.provider, created: record.created, addressKey: seal.addressKey(lookup), client: client)
+            provider: record.provider, created: record.created, addressKey: seal.addressKey(lookup), client: client,
+            isBound: record.keyThumbprint != nil)
         let session = NewSession(
             subject: subject, sessionKey: sessionKey, created: time.now, ends: record.ends,
             record: try seal.seal(record, with: key), listing: try seal.seal(listing, of: record.subject),
@@ -130,7 +133,8 @@ package final class SessionStore: SessionStoring {
                 : try seal.wrap(key, for: tokens.refresh, expiry: record.ends),
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: accessExpiry,
-                sealed: try seal.wrap(key, for: tokens.access, expiry: accessExpiry)),
+                sealed: try seal.wrap(
+                    key, for: tokens.access, expiry: accessExpiry, isBound: record.keyThumbprint != nil)),
             lastAddress: try seal.sealedAddress(client.address, lookup: lookup, isLogin: true).bytes,
             owner: readsClaims ? try seal.seal(owner: record.subject, lookup: lookup) : [],
             limit: max(policy.maximumPerSubject, 1), evicts: evicting, mark: mark, readsClaims: readsClaims)
@@ -171,23 +175,28 @@ struct MadeSession {
 struct TokenPair {
     let access: SessionToken
     let refresh: SessionToken
+    private let isBound: Bool
 
     /// A new random pair.
-    init(lookup: [UInt8], verifier: [UInt8]) throws(CryptoError) {
+    /// - Parameter thumbprint: of the key that it is bound to.
+    init(lookup: [UInt8], verifier: [UInt8], boundTo thumbprint: String? = nil) throws(CryptoError) {
         self.init(
             lookup: lookup, verifier: verifier, access: Secret(try RandomBytes.make(SessionToken.secretLength)),
-            refresh: Secret(try RandomBytes.make(SessionToken.secretLength)))
+            refresh: Secret(try RandomBytes.make(SessionToken.secretLength)), boundTo: thumbprint)
     }
 
     init(cookie: SessionToken) {
         access = cookie
         refresh = cookie
+        isBound = false
     }
 
-    init(lookup: [UInt8], verifier: [UInt8], access: Secret, refresh: Secret) {
+    init(lookup: [UInt8], verifier: [UInt8], access: Secret, refresh: Secret, boundTo thumbprint: String? = nil) {
+        isBound = thumbprint != nil
         self.access = SessionToken(.access, lookup: lookup, secret: access)
         self.refresh = SessionToken(
-            .refresh, lookup: lookup, secret: refresh, check: SessionToken.check(of: refresh, verifier: verifier))
+            .refresh, lookup: lookup, secret: refresh,
+            check: SessionToken.check(of: refresh, verifier: verifier, boundTo: thumbprint))
     }
 
     func issued(
@@ -198,7 +207,7 @@ struct TokenPair {
             accessLifetime: .milliseconds(max(accessExpiry.since(time.now), 0)),
             refreshLifetime: record.lifetime(at: time),
             session: SessionReference(subject: record.subject, id: id), provider: record.provider,
-            claimsVersion: claimsVersion)
+            claimsVersion: claimsVersion, isBound: isBound)
     }
 }
 

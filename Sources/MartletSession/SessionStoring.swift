@@ -11,6 +11,8 @@ package struct SessionError: Error, Sendable, CustomStringConvertible {
         case unavailable
         /// Too many refreshes in too short a time: 429.
         case throttled
+        /// The session's key was not proved: 401, and nothing has changed.
+        case unproven
     }
 
     package let code: ErrorCode
@@ -38,11 +40,14 @@ package struct IssuedTokens: Sendable {
     package let provider: String
     /// The version of the account's claims in the store; `nil` if they are not stored there, or it is not known.
     package let claimsVersion: Int64?
+    /// Whether they are of use only with a proof of the client's key.
+    package let isBound: Bool
 
     package init(
         accessToken: Secret, refreshToken: Secret, accessLifetime: Duration, refreshLifetime: Duration,
-        session: SessionReference, provider: String, claimsVersion: Int64? = nil
+        session: SessionReference, provider: String, claimsVersion: Int64? = nil, isBound: Bool = false
     ) {
+        self.isBound = isBound
         self.claimsVersion = claimsVersion
         self.accessToken = accessToken
         self.refreshToken = refreshToken
@@ -76,11 +81,14 @@ package struct SessionSummary: Sendable, Equatable {
     package let client: SessionClient
     /// The address of the last use: 16 bytes (IPv4-mapped), or empty.
     package let lastAddress: [UInt8]
+    /// Whether it was bound to a key of the client at the login.
+    package let isBound: Bool
 
     package init(
         id: String, provider: String, createdAt: UnixTime, lastSeenAt: UnixTime, expiresAt: UnixTime,
-        client: SessionClient = SessionClient(), lastAddress: [UInt8] = []
+        client: SessionClient = SessionClient(), lastAddress: [UInt8] = [], isBound: Bool = false
     ) {
+        self.isBound = isBound
         self.id = id
         self.provider = provider
         self.createdAt = createdAt
@@ -118,7 +126,7 @@ package typealias EndReport = @Sendable (SessionReference) async -> Void
 package protocol SessionStoring: SessionVerifying {
     /// Creates a session for a subject.
     /// - Parameters:
-    ///   - identity: its claims become those of the session.
+    ///   - identity: its claims become those of the session, and the session is bound to the key that it is bound to.
     ///   - client: the client as shown in the subject's list.
     ///   - evicting: whether the subject's oldest sessions beyond `max_per_subject` end; otherwise that many are the
     ///     error `session.contended`.
@@ -139,10 +147,12 @@ package protocol SessionStoring: SessionVerifying {
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool
     /// Exchanges a refresh token for a new pair of tokens.
     /// - Parameters:
+    ///   - key: what the request shows of the client's key.
     ///   - address: the client's address: 16 bytes, or empty.
     ///   - reportReuse: called before a session ends because its refresh token was used before; `nil` without interest.
+    /// - Throws: `invalid`, `throttled` or `unavailable`; `unproven` without the proof that the session needs.
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
+        _ token: Secret, provenBy key: RefreshKey, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens
     /// Ends the session that issued a refresh token, whether or not the token has been used.
     /// - Parameter report: called before the session ends; `nil` without interest.
@@ -205,6 +215,13 @@ extension SessionStoring {
 
     /// Exchanges a refresh token for a new pair of tokens.
     package func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
-        try await refresh(token, from: address, reportingReuse: nil)
+        try await refresh(token, provenBy: .none, from: address, reportingReuse: nil)
+    }
+
+    /// Exchanges the refresh token of a session that is not bound to a key.
+    package func refresh(
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
+    ) async throws(SessionError) -> IssuedTokens {
+        try await refresh(token, provenBy: .none, from: address, reportingReuse: reportReuse)
     }
 }

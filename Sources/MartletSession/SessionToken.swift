@@ -89,14 +89,21 @@ package struct SessionToken: Sendable {
     }
 
     /// The MAC which proves that the session with this verifier issued a token, even one that was replaced.
-    static func check(of secret: Secret, _ kind: Kind = .refresh, verifier: [UInt8]) -> [UInt8] {
-        let message = secret.withBytes { Secret(Array("martlet \(kind.purpose)".utf8) + $0) }
+    /// - Parameter thumbprint: of the key that the token is bound to.
+    static func check(
+        of secret: Secret, _ kind: Kind = .refresh, verifier: [UInt8], boundTo thumbprint: String? = nil
+    ) -> [UInt8] {
+        let purpose = thumbprint == nil ? kind.purpose : "bound \(kind.purpose)"
+        let message = secret.withBytes {
+            Secret(Array("martlet \(purpose)".utf8) + $0 + Array((thumbprint ?? "").utf8))
+        }
         // Copy: a secret wipes its storage, and the verifier is still needed.
         let key = Secret(verifier.map { $0 })
         return Array(message.withBytes { HMACSHA256.authenticate($0, key: key) }.prefix(checkLength))
     }
 
-    func isGenuine(verifier: [UInt8]) -> Bool {
-        ConstantTime.areEqual(check, SessionToken.check(of: secret, kind, verifier: verifier))
+    func isGenuine(verifier: [UInt8], boundTo thumbprint: String? = nil) -> Bool {
+        ConstantTime.areEqual(
+            check, SessionToken.check(of: secret, kind, verifier: verifier, boundTo: thumbprint))
     }
 }

@@ -11,6 +11,7 @@ extension Failure {
         case .invalid: credentialInvalid(error.code)
         case .unavailable: authUnavailable(error.code)
         case .throttled: throttled(error.code, retryAfter: 1)
+        case .unproven: proofInvalid(error.code)
         }
     }
 

@@ -48,6 +48,26 @@ package struct SessionBench: Sendable {
         try await store.create(subject: subject, provider: provider, identity: .ann, client: client)
     }
 
+    /// Makes a session that is bound to a key.
+    package func boundLogin(to thumbprint: String) async throws -> IssuedTokens {
+        let ann = Identity.ann
+        let identity = Identity(
+            providerSubject: ann.providerSubject, issuer: ann.issuer, claims: ann.claims, authTime: ann.authTime,
+            issuedAt: ann.issuedAt, expiresAt: ann.expiresAt, binding: CredentialBinding(keyThumbprint: thumbprint))
+        return try await store.create(
+            subject: "usr_ann", provider: "apple", identity: identity, client: SessionClient())
+    }
+
+    /// Refreshes with a proof of a key; `nil` is none.
+    /// - Parameter report: called before the session ends because of reuse.
+    package func refresh(
+        _ token: Secret, by thumbprint: String?, isRequired: Bool = false, reporting report: EndReport? = nil
+    ) async throws(SessionError) -> IssuedTokens {
+        try await store.refresh(
+            Secret(token.copy), provenBy: RefreshKey(thumbprint: thumbprint, isRequired: isRequired), from: [],
+            reportingReuse: report)
+    }
+
     /// Verifies an access token.
     package func verify(
         _ token: Secret, from address: [UInt8] = []

@@ -13,6 +13,8 @@ public func fuzzSessionRecord(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int
     guard let again = SessionRecord(written) else { preconditionFailure("it does not read back") }
     precondition(
         again.bytes == written && again.claims == record.claims && again.subject.utf8.elementsEqual(record.subject.utf8)
-    )
+            && again.keyThumbprint == record.keyThumbprint)
+    // Whoever knows no bindings must not read a bound session as a bearer's.
+    if record.keyThumbprint != nil { precondition(!written.starts(with: Array(#"{"v":1,"#.utf8))) }
     return 0
 }

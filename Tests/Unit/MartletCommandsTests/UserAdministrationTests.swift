@@ -146,7 +146,7 @@ private final class EndedSessions: SessionStoring {
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool { true }
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
+        _ token: Secret, provenBy key: RefreshKey, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
         throw SessionError("test.unused", .invalid)
     }

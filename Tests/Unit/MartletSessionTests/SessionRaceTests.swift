@@ -244,6 +244,21 @@ private struct InterruptedSessions: SessionBackend {
         #expect(backend.sessions.count == 0)
     }
 
+    @Test func `a session that is renewed while it is bound to a key keeps both`() async throws {
+        let bench = SessionBench(backend: backend)
+        let tokens = try await bench.login()
+        let access = Secret(tokens.accessToken.copy)
+        backend.interruption.withLock { interruption in
+            interruption = { _ = try? await bench.renew(access, with: bench.proof(acr: "mfa")) }
+        }
+        let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        let bound = try await bench.store.refresh(
+            tokens.refreshToken, provenBy: RefreshKey(thumbprint: thumbprint, isRequired: false), from: [],
+            reportingReuse: nil)
+        let identity = try await bench.verify(bound.accessToken).principal.identity
+        #expect(identity.claims["acr"] == "mfa" && identity.binding?.keyThumbprint == thumbprint)
+    }
+
     @Test func `without a grace period the loser of a race reuses the token`() async throws {
         let bench = SessionBench(backend: backend) { $0.refreshReuseGrace = .zero }
         let tokens = try await bench.login()

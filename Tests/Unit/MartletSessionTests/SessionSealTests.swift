@@ -31,12 +31,27 @@ import Testing
 
     @Test func `opens a wrapped key only with its token, kind, expiry and session`() throws {
         let sealed = try seal.wrap(key, for: token(.access), expiry: 7)
-        #expect(seal.unwrap(sealed, for: token(.access), expiry: 7)?.copy == key.copy)
+        let opened = try #require(seal.unwrap(sealed, for: token(.access), expiry: 7))
+        #expect(opened.key.copy == key.copy && !opened.isBound)
         #expect(seal.unwrap(sealed, for: token(.refresh), expiry: 7) == nil)
         #expect(seal.unwrap(sealed, for: token(.access, 4), expiry: 7) == nil)
         #expect(seal.unwrap(sealed, for: token(.access), expiry: 8) == nil)
         #expect(seal.open(sealed, under: token(.access)) == nil && seal.open(sealed, with: key) == nil)
         for other in elsewhere { #expect(other.unwrap(sealed, for: token(.access), expiry: 7) == nil) }
+    }
+
+    @Test func `a bound token's key has a mark that an earlier version takes for another key`() throws {
+        let sealed = try seal.wrap(key, for: token(.access), expiry: 7, isBound: true)
+        let opened = try #require(seal.unwrap(sealed, for: token(.access), expiry: 7))
+        #expect(opened.key.copy == key.copy && opened.isBound)
+        #expect(seal.unwrap(sealed, for: token(.access), expiry: 8) == nil)
+        // As long as an earlier version would use it.
+        let record = try seal.seal(record, with: key)
+        #expect(seal.open(record, with: Secret(key.copy + [1])) == nil)
+        for marked in [key.copy + [2], key.copy + [1, 1], Array(key.copy.dropLast())] {
+            let other = try seal.wrap(Secret(marked), for: token(.access), expiry: 7)
+            #expect(seal.unwrap(other, for: token(.access), expiry: 7) == nil)
+        }
     }
 
     @Test func `opens a cookie's key only with its token, kind, expiry and session`() throws {
@@ -60,7 +75,7 @@ import Testing
         // Neither of the two values that a cookie token opens stands in for the other.
         #expect(seal.unwrap(sealed, for: token(.cookie), expiry: 7) == nil)
         let access = try seal.wrap(key, for: token(.cookie), expiry: 7)
-        #expect(seal.unwrap(access, for: token(.cookie), expiry: 7)?.copy == key.copy)
+        #expect(seal.unwrap(access, for: token(.cookie), expiry: 7)?.key.copy == key.copy)
         #expect(seal.unwrapCookie(access, for: token(.cookie), expiry: 7) == nil)
         for other in elsewhere { #expect(other.unwrapCookie(sealed, for: token(.cookie), expiry: 7) == nil) }
     }
@@ -95,14 +110,16 @@ import Testing
         }
     }
 
-    @Test func `opens a pair only with the used token`() throws {
+    @Test(arguments: [false, true]) func `opens a pair only with the used token`(isBound: Bool) throws {
         let pair = SessionPair(
-            access: Secret([UInt8](repeating: 6, count: 32)), accessExpiry: -1,
-            refresh: Secret([UInt8](repeating: 7, count: 32)), key: key, graceEnd: 1_800_000_030_000)
+            access: Secret([UInt8](repeating: 6, count: 32)), accessExpiry: 1_800_000_900_000,
+            refresh: Secret([UInt8](repeating: 7, count: 32)), key: key, graceEnd: 1_800_000_030_000, isBound: isBound)
         let sealed = try seal.seal(pair, under: token(.refresh))
         let opened = try #require(seal.open(sealed, under: token(.refresh)))
         #expect(opened.bytes.copy == pair.bytes.copy)
-        #expect(opened.accessExpiry == -1 && opened.graceEnd == 1_800_000_030_000)
+        #expect(opened.accessExpiry == 1_800_000_900_000 && opened.graceEnd == 1_800_000_030_000)
+        // What an earlier version reads as the expiry is implausible, so that it does not use the pair.
+        #expect(opened.isBound == isBound && (opened.bytes.copy[0] >= 0x80) == isBound)
         #expect(seal.open(sealed, under: token(.refresh, 4)) == nil)
         for other in elsewhere { #expect(other.open(sealed, under: token(.refresh)) == nil) }
     }
@@ -126,6 +143,11 @@ import Testing
         for other in elsewhere { #expect(other.open(sealed, of: "usr_ann") == nil) }
         #expect(SessionListing([1, 2, 3]) == nil && SessionListing([UInt8](repeating: 0xFF, count: 9)) == nil)
         for length in listing.bytes.indices { #expect(SessionListing(Array(listing.bytes.prefix(length))) == nil) }
+        #expect(!opened.isBound)
+        let bound = SessionListing(
+            provider: "apple", created: 1, addressKey: seal.addressKey(lookup), client: client, isBound: true)
+        let read = try #require(SessionListing(bound.bytes))
+        #expect(read.isBound && read.client == client && read.provider == "apple" && read.created == 1)
     }
 
     @Test func `decodes a listing of the original format`() throws {
@@ -176,6 +198,42 @@ import Testing
         var later = whole
         later["v"] = 2
         #expect(SessionRecord(JSON.write(later)) == nil)
+    }
+
+    private static let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+
+    @Test func `the record of a bound session has a version of its own`() throws {
+        func read(_ change: (inout JSONObject) -> Void) throws -> SessionRecord? {
+            var object = try #require(
+                JSON.parse(record.bytes, limits: .init(maximumDepth: 8, maximumBytes: 9999)).object)
+            change(&object)
+            return SessionRecord(JSON.write(object))
+        }
+        #expect(try read { _ in }?.keyThumbprint == nil)
+        let bound = record.bound(to: Self.thumbprint)
+        let again = try #require(SessionRecord(bound.bytes))
+        #expect(again.keyThumbprint == Self.thumbprint && again.bytes == bound.bytes)
+        #expect(again.renewed(by: record.proof).keyThumbprint == Self.thumbprint)
+        let renewed = again.renewed(by: SessionProof(authTime: record.authTime, acr: "mfa"))
+        #expect(SessionRecord(renewed.bytes)?.keyThumbprint == Self.thumbprint)
+        // A thumbprint that the version does not announce, and a version without one.
+        let rejected: [(JSONValue, JSONValue?)] = [
+            (1, .string(Self.thumbprint)), (1, .null), (2, nil), (2, .null), (2, ""), (2, 1),
+            (2, .string(String(Self.thumbprint.dropLast()))), (2, .string(Self.thumbprint + "=")),
+            (2, .string(Self.thumbprint + "A")), (3, .string(Self.thumbprint)),
+        ]
+        for (version, thumbprint) in rejected {
+            let changed = try read {
+                $0["v"] = version
+                $0["jkt"] = thumbprint
+            }
+            #expect(changed == nil, "\(version) \(String(describing: thumbprint))")
+        }
+        let whole = try read {
+            $0["v"] = 2
+            $0["jkt"] = .string(Self.thumbprint)
+        }
+        #expect(whole?.keyThumbprint == Self.thumbprint)
     }
 
     @Test func `does not seal a record that it could not decode`() {

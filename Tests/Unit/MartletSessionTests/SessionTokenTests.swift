@@ -70,6 +70,11 @@ import Testing
         let other = Secret(try RandomBytes.make(32))
         #expect(!SessionToken(.refresh, lookup: [], secret: other, check: check).isGenuine(verifier: verifier))
         #expect(!SessionToken(.refresh, lookup: [], secret: secret, check: []).isGenuine(verifier: verifier))
+        // Bound to a key, it is genuine only with that.
+        let bound = SessionToken.check(of: secret, verifier: verifier, boundTo: "a")
+        let token = SessionToken(.refresh, lookup: [], secret: secret, check: bound)
+        #expect(token.isGenuine(verifier: verifier, boundTo: "a") && bound != check)
+        for other in [nil, "", "b", "ab"] { #expect(!token.isGenuine(verifier: verifier, boundTo: other)) }
     }
 
     @Test func `stores all sessions of a subject under one tag and each under its own hash`() throws {

@@ -87,7 +87,7 @@ final class ScriptedSessions: SessionStoring {
     }
 
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
+        _ token: Secret, provenBy key: RefreshKey, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
         try count()
         if isThrottled { throw SessionError("session.throttled", .throttled) }
