@@ -8,6 +8,9 @@ extension Failure {
         Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .unproven)
     }
 
+    /// The algorithms of DPoP proofs, separated by spaces (RFC 9449 §5.1).
+    package static var proofAlgorithms: StaticString { "ES256 ES384 ES512 EdDSA PS256" }
+
     /// `WWW-Authenticate` of routes that accept names and passwords (RFC 7617 §2).
     package static var basicChallenge: StaticString { "Basic realm=\"martlet\", charset=\"UTF-8\"" }
 
@@ -26,7 +29,9 @@ extension Failure {
         case .invalid: out.append("Bearer realm=\"martlet\", error=\"invalid_token\"")
         case .insufficient: out.append("Bearer realm=\"martlet\", error=\"insufficient_scope\"")
         case .unproven:
-            out.append("DPoP realm=\"martlet\", error=\"invalid_dpop_proof\", algs=\"ES256 ES384 ES512 EdDSA PS256\"")
+            out.append("DPoP realm=\"martlet\", error=\"invalid_dpop_proof\", algs=\"")
+            out.append(Failure.proofAlgorithms)
+            out.append("\"")
         case .stepUp(let requirement): requirement.writeChallenge(into: &out)
         }
         return true

@@ -75,6 +75,7 @@ extension SessionSummary {
             "last_seen_at": .integer(lastSeenAt.seconds),
             "expires_at": .integer(expiresAt.seconds),
         ]
+        if isBound { entry["bound"] = true }
         if let name = client.deviceName { entry["device_name"] = .string(name) }
         if let agent = client.userAgent { entry["user_agent"] = .string(agent) }
         if !client.address.isEmpty { entry["address"] = .string(SocketEndpoint.text(of: client.address)) }

@@ -35,6 +35,8 @@ package struct SignInSetup: Sendable {
     package var invalidateDecisions: @Sendable (_ subject: String) async -> Void
     /// Makes gateways apply the claims of an account; `nil` without `accounts:`.
     package var claims: ClaimPublisher?
+    /// Verifies proofs of clients' keys; `nil` rejects them.
+    package var proofs: (any KeyProofVerifying)?
     /// What browsers need; `nil` without `browser:`.
     package var browser: BrowserSetup?
     /// How long after a request an account is deleted.

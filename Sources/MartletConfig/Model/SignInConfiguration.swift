@@ -76,6 +76,7 @@ package import MartletJSON
     package var refreshReuseGrace = Duration.seconds(30)
     package var maximumPerSubject = 10
     package var cacheTTL = Duration.seconds(5)
+    package var dpop = SessionBinding.off
     /// Normalized, without a final slash.
     package var path = "/auth"
     /// Lower case, as a route's; empty is any host.
@@ -84,6 +85,16 @@ package import MartletJSON
     package var corsOrigins: [String] = []
 
     package init() {}
+}
+
+/// `sessions.dpop:` — whether sessions are bound to a key of the client (RFC 9449).
+@frozen package enum SessionBinding: String, Sendable, CaseIterable, ConfigurationValue {
+    /// No new session is bound; one that is stays so.
+    case off
+    /// A session is bound if its client proves a key.
+    case optional
+    /// A session without a key is not created, and ends with its access token; those of browsers have none.
+    case required
 }
 
 /// `assertion:` — the signed assertion for upstreams.

@@ -88,7 +88,7 @@ enum RequestProofs {
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) throws(Failure) {
         guard unsafe CrossSiteRule.isFromBrowser(bytes.span, events.router.head.fields) else { return }
-        let authority = unsafe origin(of: exchange, bytes, &events).authority
+        let authority = unsafe clientURL(of: exchange, bytes, &events).authority
         do throws(BrowserError) {
             unsafe try CrossSiteRule.checkCertificate(
                 bytes.span, events.router.head.fields, method: events.router.head.method,
@@ -102,7 +102,7 @@ enum RequestProofs {
     private static func forwardedCertificate(
         _ bytes: UnsafeBufferPointer<UInt8>, _ router: borrowing RequestRouter
     ) throws(Failure) -> [UInt8]? {
-        let values = unsafe values(of: "client-cert", bytes, router)
+        let values = unsafe router.head.values(of: "client-cert", bytes)
         guard let value = values.first else { return nil }
         guard values.count == 1 else { throw .malformed("client_cert.repeated") }
         do throws(ClientCertificateFieldError) {
@@ -119,7 +119,7 @@ enum RequestProofs {
     ) throws(Failure) -> [[UInt8]] {
         let downstream = events.loop.exchanges[exchange].downstream
         guard events.loop.downstreams[downstream].origin.address.isTrusted else { return [] }
-        let values = unsafe values(of: "client-cert-chain", bytes, events.router)
+        let values = unsafe events.router.head.values(of: "client-cert-chain", bytes)
         guard !values.isEmpty else { return [] }
         do throws(ClientCertificateFieldError) {
             return try ClientCertificateFields.chain(Array(values.joined(separator: ", ".utf8)))
@@ -133,12 +133,11 @@ enum RequestProofs {
         _ request: ProofRequest, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
         _ events: inout EventLoop
     ) -> PresentedProof {
-        let origin = unsafe origin(of: exchange, bytes, &events)
+        let url = unsafe clientURL(of: exchange, bytes, &events)
         return unsafe PresentedProof(
-            proofs: values(of: "dpop", bytes, events.router),
+            proofs: events.router.head.values(of: "dpop", bytes),
             method: String(decoding: bytes[events.router.head.methodText], as: UTF8.self),
-            scheme: origin.scheme, authority: origin.authority,
-            path: String(decoding: bytes[events.router.head.path], as: UTF8.self),
+            scheme: url.scheme, authority: url.authority, path: url.path,
             token: request.location.form.credential(Array(bytes[request.location.range])))
     }
 
@@ -146,40 +145,17 @@ enum RequestProofs {
     static func receivedHead(
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) -> ReceivedHead {
-        let origin = unsafe origin(of: exchange, bytes, &events)
+        let url = unsafe clientURL(of: exchange, bytes, &events)
         return unsafe ReceivedHead(
-            events.router.head, bytes, scheme: origin.scheme, authority: origin.authority,
+            events.router.head, bytes, scheme: url.scheme, authority: url.authority,
             hasBody: !events.loop.exchanges[exchange].body.framing.isEmpty)
     }
 
-    /// Scheme and authority as the client sees them: those of this connection, or those that a trusted proxy names.
-    private static func origin(
+    private static func clientURL(
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
-    ) -> (scheme: String, authority: String) {
+    ) -> ClientURL {
         let origin = events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin
-        var scheme = origin.rules.isSecure ? "https" : "http"
-        var authority = unsafe String(decoding: bytes[events.router.head.authority], as: UTF8.self)
-        if origin.address.isTrusted {
-            if let forwarded = unsafe values(of: "x-forwarded-proto", bytes, events.router).last {
-                scheme = String(decoding: forwarded, as: UTF8.self)
-            }
-            if let forwarded = unsafe values(of: "x-forwarded-host", bytes, events.router).last {
-                authority = String(decoding: forwarded, as: UTF8.self)
-            }
-        }
-        return (scheme, authority)
-    }
-
-    /// The values of the fields with a name in lower case.
-    private static func values(
-        of name: String, _ bytes: UnsafeBufferPointer<UInt8>, _ router: borrowing RequestRouter
-    ) -> [[UInt8]] {
-        var values: [[UInt8]] = []
-        for index in 0..<router.head.fields.count {
-            let field = router.head.fields[index]
-            guard unsafe String(decoding: bytes[field.name], as: UTF8.self).lowercased() == name else { continue }
-            unsafe values.append(Array(bytes[field.value]))
-        }
-        return values
+        return unsafe ClientURL(
+            bytes, events.router.head, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted)
     }
 }

@@ -107,11 +107,10 @@ extension RequestExplainer {
     private func form(of request: Request) -> RequestExplanation.CredentialForm {
         guard let authorization = request.authorization else { return .none }
         switch AuthorizationValue(request.bytes.span, authorization) {
-        case .bearer(let range):
+        case .bearer(let range), .dpop(let range):
             let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe OwnToken.matches($0[range]) }
             return isOwn ? .session : .bearer
         case .basic: return .basic
-        case .dpop: return .bearer
         case .other, .malformed: return .other
         }
     }

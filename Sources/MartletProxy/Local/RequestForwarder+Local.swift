@@ -53,11 +53,18 @@ extension RequestForwarder {
         for index in 0..<parsed.fields.count {
             fields.append((text(parsed.fields[index].name), text(parsed.fields[index].value)))
         }
+        // Only those who prove a key need the URL.
+        var clientURL: ClientURL?
+        if fields.contains(where: { $0.name.count == 4 && $0.name.lowercased() == "dpop" }) {
+            let origin = loop.downstreams[loop.exchanges[exchange].downstream].origin
+            clientURL = unsafe ClientURL(
+                bytes, parsed, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted)
+        }
         let (peer, forwarded) = (
             loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,
             loop.exchanges[exchange].record.forwardedClient
         )
-        return LocalRequest(
+        var request = LocalRequest(
             // The echo shows what an upstream gets; all other handlers see the path as it was matched.
             method: text(parsed.methodText),
             path: loop.exchanges[exchange].forwarding.cluster.isNone
@@ -71,6 +78,8 @@ extension RequestForwarder {
             address: loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
             local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
+        request.clientURL = clientURL
+        return request
     }
 
     /// Sends the handler's response.

@@ -2,9 +2,11 @@ internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletJOSE
 internal import MartletProvider
+internal import MartletResponder
+internal import MartletSignIn
 
 /// Verifies DPoP proofs (RFC 9449 §4.3), and marks each in the store that instances share, so that it is used once.
-struct DPoPVerifier: ProofVerifying {
+struct DPoPVerifier: ProofVerifying, KeyProofVerifying {
     /// How long after its creation a proof is accepted, and how far ahead a client's clock may be, in seconds.
     static let maximumAge: Int64 = 60
     static let maximumSkew: Int64 = 5
@@ -24,13 +26,29 @@ struct DPoPVerifier: ProofVerifying {
     func verify(
         _ proof: PresentedProof, boundTo thumbprint: String, in context: AuthenticationContext
     ) async throws(AuthenticationError) {
+        let url = ClientURL(scheme: proof.scheme, authority: proof.authority, path: proof.path)
+        _ = try await verify(
+            KeyProof(proofs: proof.proofs, method: proof.method, url: url, accessToken: proof.token.withBytes { $0 }),
+            by: thumbprint, at: context.now)
+    }
+
+    func verify(
+        _ proof: KeyProof, by thumbprint: String?, at now: UnixTime
+    ) async throws(AuthenticationError) -> String {
         let confirmation: DPoPConfirmation
-        do throws(DPoPError) { confirmation = try confirm(proof, at: context.now) } catch {
+        do throws(DPoPError) { confirmation = try confirm(proof, at: now) } catch {
             throw .rejected(error.code, cause: error)
         }
-        guard confirmation.thumbprint.hasSameBytes(as: thumbprint) else { throw .rejected("dpop.wrong_key") }
+        if let thumbprint, !confirmation.thumbprint.hasSameBytes(as: thumbprint) { throw .rejected("dpop.wrong_key") }
+        try await mark(confirmation, at: now)
+        return confirmation.thumbprint
+    }
+
+    /// Marks a proof as used.
+    /// - Throws: `rejected` for one that was used before, `unavailable` without the store.
+    private func mark(_ confirmation: DPoPConfirmation, at now: UnixTime) async throws(AuthenticationError) {
         // Longer than any instance accepts the proof.
-        let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(context.now.seconds)
+        let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(now.seconds)
         let seconds = lifetime.overflow ? 0 : max(lifetime.partialValue, 0)
         let isFirst: Bool
         do throws(StoreError) {
@@ -43,16 +61,15 @@ struct DPoPVerifier: ProofVerifying {
         guard isFirst else { throw .rejected("dpop.replayed") }
     }
 
-    private func confirm(_ proof: PresentedProof, at now: UnixTime) throws(DPoPError) -> DPoPConfirmation {
+    private func confirm(_ proof: KeyProof, at now: UnixTime) throws(DPoPError) -> DPoPConfirmation {
         let text = try DPoPProof.only(of: proof.proofs)
         let parsed = try DPoPProof(text, policy: policy)
-        guard
+        guard let url = proof.url,
             let target = DPoPTarget(
-                scheme: Array(proof.scheme.utf8), authority: Array(proof.authority.utf8), path: Array(proof.path.utf8))
+                scheme: Array(url.scheme.utf8), authority: Array(url.authority.utf8), path: Array(url.path.utf8))
         else { throw DPoPError(.dpopURLMismatch, "the request has no URL that a proof could name") }
         return try parsed.confirmation(
-            for: DPoPRequest(
-                method: proof.method, target: target, accessToken: proof.token.withBytes { $0 }),
+            for: DPoPRequest(method: proof.method, target: target, accessToken: proof.accessToken),
             policy: policy, now: now)
     }
 }

@@ -126,6 +126,7 @@ package struct Graph: Sendable {
             logger: parts.services.logger.with(("room", "signin")),
             invalidateDecisions: { await store.invalidateEverywhere($0) })
         setup.nonces = store.nonces
+        setup.proofs = DPoPVerifier(store: store.values, keyPrefix: store.label.prefix)
         setup.claims = claims
         setup.claimRules = blueprint.claimRules
         setup.links = parts.accounts

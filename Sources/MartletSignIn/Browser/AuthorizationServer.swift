@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletJSON
+internal import MartletResponder
 
 /// What OAuth clients read about the gateway.
 enum AuthorizationServer {
@@ -19,6 +20,11 @@ enum AuthorizationServer {
             "code_challenge_methods_supported": ["S256"],
             "ui_locales_supported": ["en", "zh-Hans", "zh-Hant"],
         ]
+        if setup.configuration.dpop != .off {
+            // RFC 9449 §5.1
+            let algorithms = "\(Failure.proofAlgorithms)".split(separator: " ")
+            document["dpop_signing_alg_values_supported"] = .array(algorithms.map { .string(String($0)) })
+        }
         if setup.keySet != nil { document["jwks_uri"] = .string("\(origin)\(Endpoint.keySetPath)") }
         return document
     }

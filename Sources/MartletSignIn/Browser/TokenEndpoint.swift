@@ -42,11 +42,12 @@ struct TokenEndpoint: Sendable {
             throw .authentication(error)
         }
         return try await endpoints.withBudget(endpoints.budgets.codes, request) { () async throws(Failure) in
+            let key = try await ClientKeys(endpoints: endpoints).newKey(of: request)
             let new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
             let tokens = try await endpoints.creation.create(new, request) {
                 evicting, mark throws(SessionError) in
                 try await endpoints.setup.sessions.create(
-                    subject: new.subject, provider: new.provider, identity: new.identity, client: client,
+                    subject: new.subject, provider: new.provider, identity: new.identity.bound(to: key), client: client,
                     evicting: evicting, mark: mark)
             }
             return SignInResponse.tokens(tokens, isNew: new.isNewAccount)

@@ -3,7 +3,7 @@ internal import MartletProvider
 
 /// The budgets of unauthenticated requests, one per kind, so that a flood of one kind does not affect the others.
 struct AttemptBudgets: Sendable {
-    /// Issuing nonces needs no store: the limit bounds the CPU work.
+    /// Issuing nonces needs no store: the limit bounds the CPU work. A client needs about one for each login.
     private static let nonceLimit = FailureLimit(attempts: 2000, window: .seconds(120))
 
     /// Each costs a hash and may cause a mail, whatever its outcome.
@@ -19,6 +19,8 @@ struct AttemptBudgets: Sendable {
     let links = AttemptBudget(selfServiceLimit)
     let profiles = AttemptBudget(profileLimit)
     let nonces = AttemptBudget(nonceLimit)
+    /// Proofs of keys that hold, at logins and refreshes: each is marked in the store, whatever follows.
+    let proofs = AttemptBudget(nonceLimit)
     let refreshes = AttemptBudget(.standard)
     /// Exchanges of codes.
     let codes = AttemptBudget(.standard)

@@ -4,7 +4,11 @@ extension OpenAPI {
     static let requests = #"""
         {
           "securitySchemes": {
-            "session": {"type": "http", "scheme": "bearer", "description": "The access token of a session."},
+            "session": {
+              "type": "http",
+              "scheme": "bearer",
+              "description": "The access token of a session; with the scheme `DPoP`, and a proof in the field `DPoP`, if it is bound to a key (RFC 9449)."
+            },
             "cookie": {
               "type": "apiKey",
               "in": "cookie",
@@ -20,6 +24,12 @@ extension OpenAPI {
               "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$"},
               "description": "A provider's name in the configuration.",
               "example": "apple"
+            },
+            "KeyProof": {
+              "name": "DPoP",
+              "in": "header",
+              "schema": {"type": "string"},
+              "description": "A proof of a key of the client, to which the session is bound then, or is already (RFC 9449). `sessions.dpop` says whether it is ignored, optional or required."
             }
           },
           "schemas": {
@@ -129,7 +139,10 @@ extension OpenAPI {
               ],
               "properties": {
                 "access_token": {"type": "string", "maxLength": 128, "pattern": "^mat_"},
-                "token_type": {"const": "Bearer"},
+                "token_type": {
+                  "anyOf": [{"const": "Bearer"}, {"const": "DPoP"}],
+                  "description": "`DPoP` if the session is bound to a key of the client (RFC 9449)."
+                },
                 "expires_in": {"type": "integer", "minimum": 0},
                 "refresh_token": {"type": "string", "maxLength": 128, "pattern": "^mrt_"},
                 "refresh_expires_in": {"type": "integer", "minimum": 0},
@@ -196,7 +209,11 @@ extension OpenAPI {
                 "device_name": {"type": "string", "description": "As sent with the login."},
                 "user_agent": {"type": "string", "description": "As sent with the login."},
                 "address": {"type": "string", "description": "The client address of the login."},
-                "last_address": {"type": "string", "description": "The client address of the last use."}
+                "last_address": {"type": "string", "description": "The client address of the last use."},
+                "bound": {
+                  "const": true,
+                  "description": "The login has bound the session to a key of the client (RFC 9449)."
+                }
               },
               "additionalProperties": false
             },

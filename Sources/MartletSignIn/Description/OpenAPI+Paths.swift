@@ -10,6 +10,7 @@ extension OpenAPI {
               "operationId": "login",
               "summary": "Log in",
               "security": [],
+              "parameters": [{"$ref": "#/components/parameters/KeyProof"}],
               "requestBody": "Login",
               "responses": [
                 "Tokens", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
@@ -32,6 +33,7 @@ extension OpenAPI {
               "operationId": "refresh",
               "summary": "Exchange a refresh token for a new pair of tokens",
               "security": [],
+              "parameters": [{"$ref": "#/components/parameters/KeyProof"}],
               "description": "The old token returns the same new pair for a short time; later use ends the session.",
               "requestBody": "Refresh",
               "responses": [
@@ -45,6 +47,7 @@ extension OpenAPI {
               "operationId": "exchange",
               "summary": "Exchange a code, or a refresh token, for tokens (RFC 6749)",
               "security": [],
+              "parameters": [{"$ref": "#/components/parameters/KeyProof"}],
               "description": "For apps that signed in by `GET /start/{provider}?client=native`. A code is used up by its first exchange, whatever the outcome. With `grant_type=refresh_token` the same as `/refresh`. Offered with `browser`.",
               "requestBody": "Code",
               "responses": [

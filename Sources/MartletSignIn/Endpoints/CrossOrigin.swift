@@ -6,6 +6,8 @@ internal import MartletResponder
 /// Credentials mode is never allowed: tokens travel in `Authorization` and bodies, so nothing here needs a cookie.
 struct CrossOrigin: Sendable {
     let origins: [String]
+    /// Whether their requests may have a proof of a key.
+    let allowsProofs: Bool
 
     /// The request's origin, if it is configured.
     func origin(of request: LocalRequest) -> String? {
@@ -22,7 +24,7 @@ struct CrossOrigin: Sendable {
         var response = SignInResponse.noContent
         response.fields += [
             (name: "Access-Control-Allow-Methods", value: endpoint.allow),
-            (name: "Access-Control-Allow-Headers", value: "Authorization, Content-Type"),
+            (name: "Access-Control-Allow-Headers", value: "Authorization, Content-Type\(allowsProofs ? ", DPoP" : "")"),
             (name: "Access-Control-Max-Age", value: "600"),
         ]
         return response

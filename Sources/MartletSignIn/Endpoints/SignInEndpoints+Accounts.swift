@@ -18,7 +18,7 @@ extension SignInEndpoints {
             try await authenticate(form, with: provider, signingIn, request, for: .link(sessionID: first.session.id))
         }
         // Authentication takes time: a session that was ended meanwhile must not link anything.
-        let caller = try await caller(of: request)
+        let caller = try await caller(of: request, isProven: true)
         try await link(signIn, of: provider, to: caller.session.subject, accounts, request)
         try await renewCookie(of: caller, request)
         return SignInResponse.noContent

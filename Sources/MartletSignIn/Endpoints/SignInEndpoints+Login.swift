@@ -19,18 +19,19 @@ extension SignInEndpoints {
     ) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
         let client = try SessionClient(form, request)
-        let (start, signIn) = try await reportingFailure(of: provider, request) {
+        let (key, start, signIn) = try await reportingFailure(of: provider, request) {
             () async throws(Failure) in
+            let key = try await ClientKeys(endpoints: self).newKey(of: request)
             let start: LoginFence.Start
             do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-            return (start, try await authenticate(form, with: provider, signingIn, request, for: .login))
+            return (key, start, try await authenticate(form, with: provider, signingIn, request, for: .login))
         }
         guard let repetition = signIn.repetition else {
-            return try await issueTokens(for: signIn, of: provider, to: client, startedAt: start, request)
+            return try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
         }
-        return try await repeating(LoginRepetition(repetition, provider: provider.name, setup: setup), request) {
-            () async throws(Failure) in
-            try await issueTokens(for: signIn, of: provider, to: client, startedAt: start, request)
+        let posts = LoginRepetition(repetition, provider: provider.name, boundTo: key, setup: setup)
+        return try await repeating(posts, request) { () async throws(Failure) in
+            try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
         }
     }
 
@@ -56,14 +57,19 @@ extension SignInEndpoints {
         _ repetition: LoginRepetition, _ request: LocalRequest,
         _ body: () async throws(Failure) -> LocalResponse
     ) async throws(Failure) -> LocalResponse {
+        var isBoundOtherwise = false
         do throws(StoreError) {
-            if case .repeated(let body) = try await repetition.claim(until: context(of: request).deadline) {
+            switch try await repetition.claim(until: context(of: request).deadline) {
+            case .first: break
+            case .repeated(let body):
                 Self.note(body, request)
                 return SignInResponse.tokens(body)
+            case .boundOtherwise: isBoundOtherwise = true
             }
         } catch {
             throw .store(error)
         }
+        guard !isBoundOtherwise else { throw .proofInvalid(.sessionWrongKey) }
         do throws(Failure) {
             let response = try await body()
             await repetition.complete(response.body)
@@ -83,14 +89,15 @@ extension SignInEndpoints {
     }
 
     /// Creates the session of an authenticated identity.
+    /// - Parameter key: the thumbprint of the client's key; `nil` for a bearer's session.
     private func issueTokens(
-        for signIn: SignIn, of provider: ProviderHandle, to client: SessionClient, startedAt start: LoginFence.Start,
-        _ request: LocalRequest
+        for signIn: SignIn, of provider: ProviderHandle, to client: SessionClient, boundTo key: String?,
+        startedAt start: LoginFence.Start, _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
         let new = try await creation.prepare(signIn, by: provider, startedAt: start, request)
         let tokens = try await creation.create(new, request) { evicting, mark throws(SessionError) in
             try await setup.sessions.create(
-                subject: new.subject, provider: new.provider, identity: new.identity, client: client,
+                subject: new.subject, provider: new.provider, identity: new.identity.bound(to: key), client: client,
                 evicting: evicting, mark: mark)
         }
         return SignInResponse.tokens(tokens, isNew: new.isNewAccount)
@@ -144,15 +151,10 @@ extension SignInEndpoints {
             throw .authentication(error)
         }
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
-            do throws(SessionError) {
-                let tokens = try await setup.sessions.refresh(
-                    token, from: request.address, reportingReuse: ends.report(as: "refresh_reuse"))
-                request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
-                await refreshClaims(of: tokens, request)
-                return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
-            } catch {
-                throw .session(error)
-            }
+            let tokens = try await ClientKeys(endpoints: self).refresh(token, request)
+            request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
+            await refreshClaims(of: tokens, request)
+            return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
         }
     }
 

@@ -16,7 +16,7 @@ extension SignInEndpoints {
         let first = try await caller(of: request)
         let proof = try await authenticateAgain(try SignInBody.form(of: request), first, request)
         // Authentication takes time: a session that was ended meanwhile must not be renewed.
-        let caller = try await caller(of: request)
+        let caller = try await caller(of: request, isProven: true)
         guard caller.session == first.session else { throw .credentialInvalid(.signInSessionNeeded) }
         let renewed = try await renew(caller, with: proof, request)
         setup.logger.info("authenticated again", ("request_id", request.requestID))
@@ -32,7 +32,7 @@ extension SignInEndpoints {
         _ caller: Caller, with proof: SessionProof, _ request: LocalRequest
     ) async throws(Failure) -> SessionProof {
         if caller.cookie != nil { return try await renewCookie(of: caller, with: proof, request) ?? proof }
-        let token = try Self.bearerToken(of: request)
+        let token = try PresentedToken(of: request).bytes
         do throws(SessionError) {
             return try await setup.sessions.renew(Credential(bearer: token), with: proof)
         } catch {

@@ -82,7 +82,8 @@ extension SignInEndpoints {
                 guard token.withBytes({ $0.starts(with: accessPrefix.utf8) }) else {
                     return try await ends.end(withRefreshToken: token)
                 }
-                let caller = try await caller(with: token.withBytes { $0 }, request)
+                // Whoever has the token may end its session: no proof is needed for that.
+                let caller = try caller(try await session(of: token.withBytes { $0 }, request), request)
                 try await ends.end(SessionsEnd("logout", only: caller.session.id), of: caller.session.subject)
             }
         } catch {

@@ -1,6 +1,5 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletHTTP
 internal import MartletJSON
 internal import MartletProvider
 package import MartletResponder
@@ -31,7 +30,8 @@ package final class SignInEndpoints: Sendable {
         fence = LoginFence(
             store: setup.store, keyPrefix: setup.storeKeyPrefix, isNeeded: setup.accounts != nil)
         creation = SessionCreation(setup: setup, fence: fence, ends: ends)
-        crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
+        crossOrigin = CrossOrigin(
+            origins: setup.configuration.corsOrigins, allowsProofs: setup.configuration.dpop != .off)
         description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
     }
 
@@ -141,25 +141,27 @@ struct Caller: Sendable {
 extension SignInEndpoints {
     /// Verifies a request's session with the store, never with an event loop's cached copy.
     /// - Throws: 401 without a valid session, 503 when the store is unavailable.
-    func caller(of request: LocalRequest) async throws(Failure) -> Caller {
+    /// - Parameter isProven: whether this request's caller was verified before, and only may have been ended since.
+    func caller(of request: LocalRequest, isProven: Bool = false) async throws(Failure) -> Caller {
         if let browser = setup.browser, let cookie = try browser.sessionCookie(of: request) {
             return try await caller(withCookie: cookie, request, browser)
         }
-        return try await caller(with: try Self.bearerToken(of: request), request)
+        let token = try PresentedToken(of: request)
+        let session = try await session(of: token.bytes, request)
+        try await ClientKeys(endpoints: self).check(proofOf: session, token, isProven: isProven, request)
+        return try caller(session, request)
     }
 
-    /// Verifies an access token.
+    /// Verifies an access token, but not the proof that a bound one needs.
     /// - Throws: 401 if it is not valid, 503 when the store is unavailable.
-    func caller(with token: [UInt8], _ request: LocalRequest) async throws(Failure) -> Caller {
+    func session(of token: [UInt8], _ request: LocalRequest) async throws(Failure) -> VerifiedSession {
         let prefix = type(of: setup.sessions).accessPrefix
         guard token.starts(with: prefix.utf8) else { throw .credentialInvalid(.signInSessionNeeded) }
-        let proven: VerifiedSession
         do throws(AuthenticationError) {
-            proven = try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
+            return try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
         } catch {
             throw .authentication(error)
         }
-        return try caller(proven, request)
     }
 
     /// The caller of a verified session.
@@ -168,16 +170,5 @@ extension SignInEndpoints {
         guard let id = proven.principal.sessionID else { throw .credentialInvalid(.signInSessionNeeded) }
         return Caller(
             principal: proven.principal, session: SessionReference(subject: proven.principal.subject, id: id))
-    }
-
-    /// The bearer token of a request.
-    static func bearerToken(of request: LocalRequest) throws(Failure) -> [UInt8] {
-        let values = request.fields.filter { $0.name.lowercased() == "authorization" }.map(\.value)
-        guard let value = values.first else { throw .credentialMissing }
-        let bytes = Array(value.utf8)
-        guard values.count == 1,
-            case .bearer(let range) = AuthorizationValue(bytes.span, ByteRange(from: 0, to: bytes.count))
-        else { throw .credentialInvalid(.signInBadAuthorization) }
-        return Array(bytes[range.start..<range.end])
     }
 }

@@ -36,7 +36,8 @@ enum SignInResponse {
     /// - Parameter isNew: whether the account was just created; `nil` without accounts.
     static func tokens(_ tokens: IssuedTokens, isNew: Bool?) -> LocalResponse {
         var rest: JSONObject = [
-            "token_type": "Bearer",
+            // RFC 9449 §5
+            "token_type": tokens.isBound ? "DPoP" : "Bearer",
             "expires_in": .integer(tokens.accessLifetime.wholeSeconds),
             "refresh_expires_in": .integer(tokens.refreshLifetime.wholeSeconds),
             "session_id": .string(tokens.session.id),

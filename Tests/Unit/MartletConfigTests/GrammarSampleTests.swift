@@ -41,6 +41,7 @@ let fullSample = """
       refresh_reuse_grace: 0s
       max_per_subject: 3
       cache_ttl: 0s
+      dpop: required
       path: /v1/sign-in
       hosts: [API.example.com, "*.example.org"]
       cors: { origins: [https://App.example.com:443, "http://localhost:3000"] }
@@ -152,6 +153,7 @@ let fullSample = """
         (sessions.accessTTL, sessions.refreshTTL) = (.seconds(300), .seconds(30 * 86_400))
         (sessions.idleTimeout, sessions.refreshReuseGrace) = (.seconds(7 * 86_400), .zero)
         (sessions.maximumPerSubject, sessions.cacheTTL, sessions.path) = (3, .zero, "/v1/sign-in")
+        sessions.dpop = .required
         sessions.hosts = ["api.example.com", "*.example.org"]
         sessions.corsOrigins = ["https://app.example.com", "http://localhost:3000"]
         #expect(configuration.sessions == sessions)

@@ -20,6 +20,9 @@ extension SessionsConfiguration: ConfigurationDecodable {
             .optional(
                 "cache_ttl", .duration, default: "5s",
                 "How long a worker may cache a session; `0s` queries the store each time."),
+            .optional(
+                "dpop", .choice(SessionBinding.allCases.map(\.rawValue)), default: SessionBinding.off.rawValue,
+                "Whether the sessions of apps may be, or have to be, bound to a key of the client."),
             .optional("path", .pattern("^/"), default: "/auth", "The path prefix of the sign-in endpoints."),
             .optional(
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
@@ -39,6 +42,7 @@ extension SessionsConfiguration: ConfigurationDecodable {
             "refresh_reuse_grace", default: refreshReuseGrace, in: .zero...Self.longestGrace)
         maximumPerSubject = reader.optional("max_per_subject", default: maximumPerSubject, in: 1...10_000)
         cacheTTL = reader.optional("cache_ttl", default: cacheTTL, in: .zero...Self.longestCacheTTL)
+        dpop = reader.optional("dpop", default: dpop)
         path = reader.optional("path", as: SignInPath.self)?.text ?? path
         hosts = reader.optional("hosts", as: [HostPattern].self)?.map(\.text) ?? hosts
         corsOrigins = reader.block("cors", as: CrossOriginRules.self)?.origins ?? corsOrigins

@@ -20,7 +20,11 @@ struct BrowserStand {
     let stand: Stand
     let sessions: SessionStore
 
-    init(hasAccounts: Bool = true, _ change: (inout BrowserConfiguration) -> Void = { _ in }) {
+    /// - Parameter proofs: verifies proofs, which tokens need then; `nil` is none.
+    init(
+        hasAccounts: Bool = true, requiring proofs: ScriptedProofs? = nil,
+        _ change: (inout BrowserConfiguration) -> Void = { _ in }
+    ) {
         let clock = Clock.reading(time)
         let (site, frame) = (ScriptedSite(.query, clock: clock), ScriptedSite(.formPost, clock: clock))
         let passwords = FormPasswords(clock: clock)
@@ -37,6 +41,8 @@ struct BrowserStand {
             setup.sessions = sessions
             let key = SharedKey("browser-key", store: setup.store, keyPrefix: "martlet:", clock: clock)
             setup.browser = BrowserSetup(configuration, base: "/auth", sessions: sessions, key: key)
+            setup.proofs = proofs
+            setup.configuration.dpop = proofs == nil ? .off : .required
         }
     }
 

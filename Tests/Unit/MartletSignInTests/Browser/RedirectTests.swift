@@ -187,10 +187,42 @@ func arguments(_ url: String?) -> [String: String] {
         return try #require(arguments(back.location)["code"])
     }
 
-    private func exchange(_ stand: BrowserStand, _ code: String, _ verifier: String) async -> Stand.Reply {
+    private func exchange(
+        _ stand: BrowserStand, _ code: String, _ verifier: String, proof: String? = nil
+    ) async -> Stand.Reply {
         await stand.stand.send(
             "POST", "/auth/token", type: Stand.form,
-            Array("grant_type=authorization_code&code=\(code)&code_verifier=\(verifier)".utf8))
+            Array("grant_type=authorization_code&code=\(code)&code_verifier=\(verifier)".utf8),
+            fields: proof.map { [("DPoP", $0)] } ?? [])
+    }
+
+    @Test func `uses its code only with the proof of a key, where that is required`() async throws {
+        let proofs = ScriptedProofs()
+        let stand = BrowserStand(requiring: proofs)
+        let code = try await code(stand)
+        #expect(await exchange(stand, code, verifier).summary == "401 credential_invalid dpop.missing")
+        let used = await exchange(stand, code, verifier, proof: "bad 1")
+        #expect(used.summary == "401 credential_invalid dpop.malformed")
+        proofs.isUnavailable = true
+        let unmarked = await exchange(stand, code, verifier, proof: "\(ScriptedProofs.ours) 1")
+        #expect(unmarked.summary == "503 auth_unavailable dpop.store_unavailable")
+        proofs.isUnavailable = false
+        let tokens = await exchange(stand, code, verifier, proof: "\(ScriptedProofs.ours) 2")
+        #expect(tokens.status == 200 && tokens["token_type"] == "DPoP")
+        let access = try #require(tokens["access_token"])
+        #expect(await stand.stand.send("GET", "/auth/session", bearer: access).status == 401)
+        let document = await stand.stand.send("GET", "/.well-known/oauth-authorization-server").object
+        #expect(document["dpop_signing_alg_values_supported"]?.array?.first == "ES256")
+        let other = await BrowserStand().stand.send("GET", "/.well-known/oauth-authorization-server").object
+        #expect(!other.has("dpop_signing_alg_values_supported") && other.has("issuer"))
+    }
+
+    @Test func `a browser needs no proof where one is required`() async throws {
+        let stand = BrowserStand(requiring: ScriptedProofs())
+        let browser = stand.browser()
+        let state = arguments(await browser.get("/auth/start/site").location)["state"] ?? ""
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(state)").status == 303)
+        #expect(browser.session != nil)
     }
 
     @Test func `gets tokens for its code and verifier, once`() async throws {
