@@ -9,7 +9,6 @@ struct DPoPClaims: Sendable {
     private let method: String
     private let target: DPoPTarget
     private let tokenHash: JSONValue?
-    private let nonce: JSONValue?
     private let expiresAt: UnixTime?
     private let notBefore: UnixTime?
 
@@ -30,7 +29,6 @@ struct DPoPClaims: Sendable {
         self.method = method
         self.target = target
         tokenHash = claims["ath"]
-        nonce = claims["nonce"]
         expiresAt = try Self.time("exp", claims)
         notBefore = try Self.time("nbf", claims)
     }
@@ -63,14 +61,5 @@ struct DPoPClaims: Sendable {
         guard now <= issuedAt.advanced(bySeconds: policy.maximumAge), expiresAt.map({ now < $0 }) ?? true else {
             throw DPoPError(.dpopTooOld, "the proof has expired")
         }
-    }
-
-    /// Check 10: the state of the nonce, which is current where none is required.
-    func nonceState(_ policy: DPoPPolicy, _ now: UnixTime) throws(DPoPError) -> DPoPNonces.State {
-        guard let nonces = policy.nonces else { return .current }
-        guard let nonce else { throw DPoPError(.dpopNonceMissing, "the proof has no nonce") }
-        let state = nonce.string.map { nonces.state(of: $0, at: now) } ?? .invalid
-        guard state != .invalid else { throw DPoPError(.dpopNonceInvalid, "the nonce is not current") }
-        return state
     }
 }

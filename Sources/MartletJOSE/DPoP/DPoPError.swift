@@ -61,10 +61,6 @@ extension ErrorCode {
     package static let dpopTokenHashMissing: ErrorCode = "dpop.ath_missing"
     /// The claim `ath` is the hash of another access token.
     package static let dpopTokenHashMismatch: ErrorCode = "dpop.ath_mismatch"
-    /// The claim `nonce` is missing, though one is required.
-    package static let dpopNonceMissing: ErrorCode = "dpop.nonce_missing"
-    /// The claim `nonce` is not one of the server's, or too old.
-    package static let dpopNonceInvalid: ErrorCode = "dpop.nonce_invalid"
     /// The signature was not made with the key in the proof.
     package static let dpopBadSignature: ErrorCode = "dpop.bad_signature"
 }

@@ -8,16 +8,11 @@ package struct DPoPPolicy: Sendable {
     package var maximumAge: Int64
     /// How far ahead of the gateway's clock `iat` may be, in seconds.
     package var maximumSkew: Int64
-    /// The nonces that proofs must have; `nil` if they need none (RFC 9449 §8, §9).
-    package var nonces: DPoPNonces?
 
-    package init(
-        algorithms: Set<SignatureAlgorithm>, maximumAge: Int64, maximumSkew: Int64, nonces: DPoPNonces?
-    ) {
+    package init(algorithms: Set<SignatureAlgorithm>, maximumAge: Int64, maximumSkew: Int64) {
         self.algorithms = algorithms
         self.maximumAge = maximumAge
         self.maximumSkew = maximumSkew
-        self.nonces = nonces
     }
 }
 
@@ -45,6 +40,4 @@ package struct DPoPConfirmation: Sendable, Equatable {
     package let replayKey: String
     /// The last second in which the proof is accepted: how long the replay key has to be recorded.
     package let acceptedUntil: UnixTime
-    /// Whether the client should get a new nonce with the response, because its own is about to end (RFC 9449 §8.2).
-    package let needsNewNonce: Bool
 }

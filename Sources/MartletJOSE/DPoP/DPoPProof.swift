@@ -93,7 +93,6 @@ package struct DPoPProof: Sendable {
     ) throws(DPoPError) -> DPoPConfirmation {
         try claims.check(for: request)
         try claims.checkTimes(policy, now)
-        let nonce = try claims.nonceState(policy, now)
         guard key.verify(token.signature, over: token.signingInput) else {
             throw DPoPError(.dpopBadSignature, "the signature of the proof is not valid")
         }
@@ -101,6 +100,6 @@ package struct DPoPProof: Sendable {
         let replayed = Array((thumbprint + "." + claims.id).utf8)
         return DPoPConfirmation(
             thumbprint: thumbprint, replayKey: Base64URL.encode(SHA256.digest(replayed)),
-            acceptedUntil: claims.issuedAt.advanced(bySeconds: policy.maximumAge), needsNewNonce: nonce == .ending)
+            acceptedUntil: claims.issuedAt.advanced(bySeconds: policy.maximumAge))
     }
 }

@@ -14,8 +14,7 @@ struct DPoPVerifier: ProofVerifying, KeyProofVerifying {
     private let store: any SharedStoring
     private let keyPrefix: String
     private let policy = DPoPPolicy(
-        algorithms: [.es256, .es384, .es512, .edDSA, .ps256], maximumAge: maximumAge, maximumSkew: maximumSkew,
-        nonces: nil)
+        algorithms: [.es256, .es384, .es512, .edDSA, .ps256], maximumAge: maximumAge, maximumSkew: maximumSkew)
 
     /// - Parameter keyPrefix: of every key in the store.
     init(store: any SharedStoring, keyPrefix: String) {

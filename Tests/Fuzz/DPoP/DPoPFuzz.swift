@@ -18,7 +18,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
 
 private let now = UnixTime(seconds: 1_800_000_000)
 private let policy = DPoPPolicy(
-    algorithms: Set(SignatureAlgorithm.allCases), maximumAge: 60, maximumSkew: 5, nonces: nil)
+    algorithms: Set(SignatureAlgorithm.allCases), maximumAge: 60, maximumSkew: 5)
 private let path = "/v1/orders"
 
 nonisolated(unsafe) private let request: DPoPRequest = {

@@ -196,27 +196,6 @@ import Testing
         #expect(ProofInTheMaking.code(of: try proof.signed(), for: empty) == .dpopTokenHashMissing)
     }
 
-    @Test func `need a nonce of the server where one is required`() throws {
-        let nonces = DPoPNonces(secret: Secret("a secret of the store"), slotSeconds: 100)
-        var policy = ProofInTheMaking.policy
-        policy.nonces = nonces
-        func code(_ nonce: JSONText?) throws -> ErrorCode? {
-            var proof = try ProofInTheMaking()
-            proof.claims["nonce"] = nonce
-            return ProofInTheMaking.code(of: try proof.signed(), policy: policy)
-        }
-        #expect(try code(nil) == .dpopNonceMissing)
-        for bad: JSONText in ["1", "null", "\"\"", "\"nonce\"", "[]"] { #expect(try code(bad) == .dpopNonceInvalid) }
-        for (age, code, isEnding) in [(0, nil, false), (100, nil, true), (200, ErrorCode.dpopNonceInvalid, false)] {
-            var proof = try ProofInTheMaking()
-            let made = ProofInTheMaking.now.advanced(bySeconds: -Int64(age))
-            proof.claims["nonce"] = JSONText(string: nonces.nonce(at: made))
-            let text = try proof.signed()
-            #expect(ProofInTheMaking.code(of: text, policy: policy) == code)
-            if code == nil { #expect(try Self.confirmation(text, policy: policy).needsNewNonce == isEnding) }
-        }
-    }
-
     /// Matches no request of these tests.
     static var nowhere: DPoPTarget {
         guard let target = DPoPTarget("http://nowhere.invalid/") else { preconditionFailure("a URL") }

@@ -11,7 +11,7 @@ struct ProofInTheMaking {
         method: "POST",
         target: DPoPTarget("https://api.example/v1/orders") ?? DPoPProofTests.nowhere, accessToken: token)
     static let policy = DPoPPolicy(
-        algorithms: [.es256, .es384, .es512, .edDSA, .ps256, .rs256], maximumAge: 60, maximumSkew: 5, nonces: nil)
+        algorithms: [.es256, .es384, .es512, .edDSA, .ps256, .rs256], maximumAge: 60, maximumSkew: 5)
     static let signer = Result { try SigningKey("proof", .p256) }
 
     var header: [String: JSONText]
