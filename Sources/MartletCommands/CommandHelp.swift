@@ -223,9 +223,13 @@ enum CommandHelp {
         (
             "schema",
             """
+            [--plugin FILE]...
 
+            Prints the JSON Schema (2020-12) of the configuration, for editors.
 
-            Prints the JSON Schema (2020-12) of the configuration, for editors. Takes no options.
+              --plugin FILE  the shared library of a plugin, whose kinds of providers the schema has, too; repeatable
+
+            Exit codes: 0 printed, 70 the output cannot be written, 78 a library cannot be used, 64 usage.
             """
         ),
         (

@@ -8,8 +8,7 @@ internal import MartletServer
 struct DemoCommand {
     private let listen: String?
     private let isSecure: Bool
-    /// The shared libraries of plugins.
-    private let libraries: [String]
+    private let plugins: PluginOption
     private let registry: ProviderRegistry
 
     /// The options of the command line.
@@ -21,7 +20,7 @@ struct DemoCommand {
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         listen = options["listen"]
         isSecure = options.has("tls")
-        libraries = options.all("plugin")
+        plugins = PluginOption(options)
         self.registry = registry
         guard let listen else { return }
         // It is inserted into a quoted string of the demo's configuration.
@@ -52,21 +51,17 @@ struct DemoCommand {
 
     /// The registry with the providers of the libraries.
     private func loaded() throws(DemoError) -> ProviderRegistry {
-        var registry = registry
-        var diagnostics = Diagnostics()
-        let location = SourceLocation(file: "--plugin", line: 1, column: 1)
-        let paths = libraries.map { Located(FilePath($0), at: location) }
-        registry.libraries?.load(paths, into: &registry, &diagnostics)
-        for warning in diagnostics.warnings { Output.error("martlet demo: warning: \(Self.line(warning))\n") }
-        if let error = diagnostics.errors.first { throw DemoError(message: Self.line(error), exit: .configuration) }
+        let registry: ProviderRegistry
+        do throws(PluginOption.Failure) { registry = try plugins.registry(addingTo: self.registry, for: "demo") } catch
+        {
+            throw DemoError(message: error.message, exit: .configuration)
+        }
         let added = registry.kinds.filter { self.registry.factory(for: $0) == nil }
-        if !libraries.isEmpty, !added.contains(where: { registry.factory(for: $0)?.makeSimulator != nil }) {
+        if !plugins.paths.isEmpty, !added.contains(where: { registry.factory(for: $0)?.makeSimulator != nil }) {
             throw DemoError(message: "--plugin: no provider brings a simulator", exit: .configuration)
         }
         return registry
     }
-
-    private static func line(_ diagnostic: Diagnostic) -> String { "\(diagnostic.text) [\(diagnostic.code)]" }
 
     /// Waits for a signal and stops the demo; a second signal exits immediately.
     private func serve(_ demo: Demo, _ signals: AsyncStream<Signals.Signal>) async {

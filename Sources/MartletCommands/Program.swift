@@ -51,7 +51,7 @@ package struct Program: Sendable {
                                                         move the users of Sign in with Apple to another team
           keygen   accounts|store [--out FILE]          a new key for accounts.key_file or store.seal.key_file
           plugin   new NAME [--api FOLDER]              write the package of a provider in a shared library
-          schema                                        the JSON Schema of the configuration
+          schema   [--plugin FILE]...                   the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
           health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
           version                                       print the version
@@ -107,7 +107,7 @@ package struct Program: Sendable {
         case "check":
             let options = try Options(rest, allowing: ["config", "format"], flags: ["online", "strict"])
             return try await CheckCommand(options, registry).run()
-        case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
+        case "schema": return SchemaCommand(try SchemaCommand.options(rest), registry).run()
         case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
         case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
         case "explain":

@@ -120,6 +120,19 @@ import Testing
         }
     }
 
+    @Test func `are in the schema for editors`() throws {
+        let folder = try Self.folder()
+        func schema(_ arguments: [String]) throws -> CommandResult {
+            try run(try Executable.martlet(), ["schema"] + arguments)
+        }
+        let (plain, whole) = (try schema([]), try schema(["--plugin", folder.file("libLine.so")]))
+        #expect(plain.ending == .exited(0) && !plain.output.contains("\"line\""))
+        #expect(whole.ending == .exited(0) && whole.output.contains("\"line\""), "\(whole.errorOutput)")
+        let missing = try schema(["--plugin", folder.file("none.so")])
+        #expect(missing.ending == .exited(78) && missing.errorOutput.contains("[plugin.file_unreadable]"))
+        #expect(missing.output.isEmpty)
+    }
+
     @Test func `validate their blocks like any provider`() throws {
         let folder = try Self.folder()
         let text = Self.config(plugins: "{ path: libLine.so }").replacing("subject: alice", with: "subjekt: alice")
