@@ -225,7 +225,8 @@ import Testing
             let between = try certificates.authority.issue(
                 "between", subject: "/CN=between",
                 extensions: ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign"])
-            let far = try CertificateAuthority(adopting: between).issue("far", ["DNS:far"])
+            let authority = try CertificateAuthority(adopting: between)
+            let far = try authority.issue("far", ["DNS:far"])
             let link = ":\(Data(try der(between)).base64EncodedString()):"
             #expect(try gateway.get("/a", [forwarded, field(far)]).status == 401)
             for value in ["x", ":!:", Array(repeating: link, count: 9).joined(separator: ", ")] {

@@ -8,7 +8,7 @@ import MartletTesting
 import Testing
 
 /// What a session of a user of Sign in with Apple takes in a real Redis.
-@Suite(.timeLimit(.minutes(3))) struct `The cost of a session` {
+@Suite(.timeLimit(.minutes(10))) struct `The cost of a session` {
     private static func identity(_ number: Int) -> Identity {
         let subject = "001234.0123456789abcdef0123456789abcdef.\(1000 + number % 9000)"
         return Identity(
