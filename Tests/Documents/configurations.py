@@ -14,9 +14,12 @@ KINDS = {
 }
 # Of webhooks, accounts and the store: base64 of 32 bytes.
 SIGNING_KEY = "bWFydGxldC1tYXJ0bGV0LW1hcnRsZXQtbWFydGxldCE="
+# Of a signer of requests: a key pair's public half.
+PUBLIC_KEY = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA%s\n-----END PUBLIC KEY-----\n" % (
+    "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=")
 # The content of files that are no secrets of any form.
 CONTENTS = {"secret_file": SIGNING_KEY, "deny_file": "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:1\n",
-            "keys_file": "", "logo_file": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'}
+            "keys_file": "", "public_key_file": PUBLIC_KEY, "logo_file": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'}
 
 
 def sections(text):
