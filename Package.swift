@@ -78,6 +78,7 @@ let rooms: [Room] = [
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
+    Room(name: "MartletLimits", imports: []),
     Room(
         name: "MartletProvider",
         imports: [

@@ -1,0 +1,51 @@
+import MartletLimits
+import Testing
+
+@Suite struct RateKeyTests {
+    private func key(_ build: (inout RateKeyBuilder) -> Void) -> RateKey {
+        var builder = RateKeyBuilder()
+        build(&builder)
+        return builder.key()
+    }
+
+    private func text(_ parts: String...) -> RateKey {
+        key { builder in
+            for part in parts { unsafe Array(part.utf8).withUnsafeBufferPointer { unsafe builder.add($0) } }
+        }
+    }
+
+    private func host(_ text: String) -> RateKey {
+        key { builder in unsafe Array(text.utf8).withUnsafeBufferPointer { unsafe builder.add(host: $0) } }
+    }
+
+    private func address(_ bytes: [UInt8]) -> RateKey {
+        key { builder in unsafe bytes.withUnsafeBufferPointer { unsafe builder.add(address: $0) } }
+    }
+
+    private var missing: RateKey { key { $0.addMissing() } }
+
+    @Test func `parts are not shifted into each other`() {
+        #expect(text("a", "b") == text("a", "b"))
+        #expect(text("ab", "") != text("a", "b") && text("", "ab") != text("ab", ""))
+        #expect(text("") != missing)
+        #expect(RateKey.hash("a") == RateKey.hash("a") && RateKey.hash("a") != RateKey.hash("b"))
+    }
+
+    @Test func `hosts are equal in any case, with or without port and dot`() {
+        let example = host("example.com")
+        for other in ["EXAMPLE.com", "example.com:8080", "example.com.", "Example.Com.:443"] {
+            #expect(host(other) == example)
+        }
+        #expect(host("example.org") != example && host("[::1]:80") == host("[::1]") && host("[::1]") != host("[::2]"))
+        #expect(host("") == missing && host(":80") == missing)
+    }
+
+    @Test func `addresses count by IPv4 address, or by the /64`() {
+        let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
+        #expect(address(mapped + [192, 0, 2, 1]) != address(mapped + [192, 0, 2, 2]))
+        let net: [UInt8] = [0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 1]
+        #expect(address(net + [0, 0, 0, 0, 0, 0, 0, 1]) == address(net + [9, 9, 9, 9, 9, 9, 9, 9]))
+        #expect(address(net + [0, 0, 0, 0, 0, 0, 0, 1]) != address(Array(net.dropLast()) + [2, 0, 0, 0, 0, 0, 0, 0, 1]))
+        #expect(address([]) == missing && address(Array(repeating: 0, count: 16)) == missing)
+    }
+}
