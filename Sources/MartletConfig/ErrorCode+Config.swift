@@ -48,6 +48,8 @@ extension ErrorCode {
     public static let configAmbiguousProviders: ErrorCode = "config.ambiguous_providers"
     /// A route names an upstream that is not defined.
     public static let configUnknownUpstream: ErrorCode = "config.unknown_upstream"
+    /// A route names a rate limit that is not defined.
+    package static let configUnknownLimit: ErrorCode = "config.unknown_limit"
     /// A route asks for authentication but no provider is configured.
     public static let configNoProvider: ErrorCode = "config.no_provider"
     /// A key or value that is reserved but not supported by this version.

@@ -43,6 +43,9 @@ extension GatewayConfiguration {
                 "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
                 "Shared libraries that bring further kinds of providers."),
             .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
+            .optional(
+                "rate_limits", .map(.block(of: RateLimitConfiguration.Block.self)),
+                "Limits on how often requests may come, by name; routes name them in `limits.rate`."),
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
                 "The routes; the first that matches wins."),
@@ -57,7 +60,7 @@ extension GatewayConfiguration {
         let location = reader.location
         let instanceID = reader.optional("instance_id", as: Located<String>.self)
         if let instanceID { reader.checkName(instanceID) }
-        let server = reader.block("server") ?? ServerConfiguration.standard(at: location)
+        var server = reader.block("server") ?? ServerConfiguration.standard(at: location)
         let admin = readAdmin(&reader)
         let log = reader.block("log") ?? LogConfiguration()
         let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
@@ -72,6 +75,7 @@ extension GatewayConfiguration {
         let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
         let providers = readProviders(&reader, knownKinds: knownKinds)
         let upstreams = readUpstreams(&reader)
+        server.rateLimits = RateLimitConfiguration.readAll(&reader)
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
             server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
@@ -86,6 +90,7 @@ extension GatewayConfiguration {
         configuration.warnOfSharedThrottles(&reader.diagnostics)
         var references = ReferenceCheck(&reader)
         references.run(&reader.diagnostics)
+        configuration.checkRateLimits(&reader)
         // After an error, unused or unreachable entries are mostly its consequence.
         if !reader.diagnostics.hasErrors {
             references.warnOfUnused(&reader.diagnostics)

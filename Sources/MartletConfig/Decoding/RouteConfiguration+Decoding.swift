@@ -38,7 +38,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         let headers = reader.block("headers") ?? RouteHeaders()
         (setHeaders, removeHeaders) = (headers.set, headers.remove)
         stripPrefix = (reader.block("rewrite") ?? RouteRewrite()).stripPrefix
-        bodyLimit = (reader.block("limits") ?? RouteLimits()).body
+        let limits = reader.block("limits") ?? RouteLimits()
+        (bodyLimit, self.limits) = (limits.body, limits.others)
         upgrade = RouteUpgrade.read(&reader)
         forwardsCredentials = reader.optional("forward_credentials", default: false)
         if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
@@ -115,19 +116,22 @@ struct RouteRewrite: ConfigurationDecodable {
 /// `limits:` of a route.
 struct RouteLimits: ConfigurationDecodable {
     var body = RouteConfiguration.BodyLimit.inherited
+    var others = RouteLimitsConfiguration()
 
     init() {}
 
     static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "body_bytes", .either([.size, .choice(["unlimited"])]),
-                "Overrides `server.limits.body_bytes`; `unlimited` for streams.")
-        ])
+        .init(
+            [
+                .optional(
+                    "body_bytes", .either([.size, .choice(["unlimited"])]),
+                    "Overrides `server.limits.body_bytes`; `unlimited` for streams.")
+            ] + RouteLimitsConfiguration.keys)
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let limit: SizeLimit? = reader.optional("body_bytes")
         if let limit { body = limit.bytes.map { .bytes($0) } ?? .unlimited }
+        others = RouteLimitsConfiguration(&reader)
     }
 }

@@ -99,6 +99,9 @@ extension Limits: ConfigurationDecodable {
             .optional(
                 "connections_per_address", .integer(0...1_000_000), default: "0",
                 "Concurrent connections of one client address; 0 is unlimited."),
+            .optional(
+                "rate_entries", .integer(16...10_000_000), default: "100000",
+                "How many keys, such as addresses, each rate limit counts at a time; 16 bytes each."),
         ])
     }
 
@@ -114,6 +117,7 @@ extension Limits: ConfigurationDecodable {
         connections = reader.optional("connections", default: connections, in: 1...1_000_000)
         connectionsPerAddress = reader.optional(
             "connections_per_address", default: connectionsPerAddress, in: 0...1_000_000)
+        rateEntries = reader.optional("rate_entries", default: rateEntries, in: 16...10_000_000)
     }
 }
 

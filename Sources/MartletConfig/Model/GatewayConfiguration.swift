@@ -51,6 +51,8 @@ package import MartletCore
     /// The headers that only trusted proxies may send (`strip_headers`).
     package var strippedHeaders = ServerConfiguration.defaultStrippedHeaders
     package var limits: Limits
+    /// `rate_limits:`, which stands beside `server:` in the file.
+    package var rateLimits: [RateLimitConfiguration] = []
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
     package var http2 = HTTP2Configuration()
@@ -89,6 +91,8 @@ package import MartletCore
     package var connections = 10_000
     /// 0 is unlimited.
     package var connectionsPerAddress = 0
+    /// The buckets of each rate limit.
+    package var rateEntries = 100_000
 
     package init() {}
 }
@@ -343,6 +347,7 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var removeHeaders: [String]
     package var stripPrefix: Located<String>?
     package var bodyLimit: BodyLimit
+    package var limits = RouteLimitsConfiguration()
     package var forwardsCredentials: Bool
     package var upgrade = UpgradeConfiguration()
     package var upstream: Located<String>

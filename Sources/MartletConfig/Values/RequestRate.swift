@@ -13,6 +13,12 @@
         self.seconds = max(seconds, 1)
     }
 
+    /// The rate as it is written in a file.
+    package var text: String {
+        let unit = Self.units.first { $0.seconds == seconds }?.name ?? "\(seconds)s"
+        return "\(count)/\(unit)"
+    }
+
     /// The time between two calls at this rate.
     public var interval: Duration { .nanoseconds(Int64(seconds) * 1_000_000_000 / Int64(count)) }
 }

@@ -26,7 +26,7 @@ let fullSample = """
         - { address: fd:3, redirect_to_https: true }
       workers: 3
       trusted_proxies: [10.0.0.0/8, fd00::/8, 192.0.2.7]
-      limits: { header_bytes: 8KiB, header_fields: 50, body_bytes: 1MiB, body_min_rate: 0B, connections: 7, connections_per_address: 5 }
+      limits: { header_bytes: 8KiB, header_fields: 50, body_bytes: 1MiB, body_min_rate: 0B, connections: 7, connections_per_address: 5, rate_entries: 64 }
       paths: { encoded_slash: keep, encoded_percent: keep }
       timeouts: { request_head: 1s, tls_handshake: 2s, idle: 3s, body_idle: 4s, drain: 0s }
       http2: { max_concurrent_streams: 7, max_resets_per_10s: 8, initial_window: 1MiB }
@@ -81,6 +81,9 @@ let fullSample = """
         tls: { ca_file: ca.pem, server_name: App.example.com, certificate_file: c.pem, key_file: k.pem }
       plain: { endpoints: [h2c://app.example.com, "h2c://[::1]:81"] }
       behind: { endpoints: [http://127.0.0.1:9000], proxy_protocol: v2 }
+    rate_limits:
+      per_person: { key: subject, rate: 100/s, burst: 200 }
+      per_address: { key: [address, "header:X-Key", host, route, provider], rate: 20/m, shared: false }
     routes:
       - name: public
         match: { path: /public/** }
@@ -106,7 +109,7 @@ let fullSample = """
             X-User-Roles: { claim: roles, join: ",", default: "", encode: ascii }
           remove: [X-Internal-Debug]
         rewrite: { strip_prefix: /v1 }
-        limits: { body_bytes: unlimited }
+        limits: { body_bytes: unlimited, rate: [per_person, per_address], announce: true, concurrency: 100 }
         upgrade: { websocket: false, protocols: [Acme/2], close_on_expiry: 30s, idle: 1m, max_connection_age: 1h }
         forward_credentials: true
         upstream: api
