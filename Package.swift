@@ -123,8 +123,8 @@ let rooms: [Room] = [
     Room(
         name: "MartletAuthenticator",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
-            "MartletRouter", "MartletResponder",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
+            "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"]),
@@ -132,7 +132,7 @@ let rooms: [Room] = [
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletBrowser", "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletIO", "MartletBrowser", "MartletLimits", "MartletProvider", "MartletRouter", "MartletResponder",
             "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
     Room(
@@ -217,8 +217,8 @@ let rooms: [Room] = [
             "MartletFetch",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
-            "MartletBrowser", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports",
-            "MartletPages", "MartletProxy", "MartletSignIn",
+            "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",
+            "MartletReports", "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
         testImports: ["MartletHTTP", "MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),

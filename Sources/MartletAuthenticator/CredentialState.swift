@@ -24,6 +24,8 @@ package struct CredentialState: Sendable {
     @usableFromInline package var expiryGrace: Int64
     /// When it was last submitted for verification.
     @usableFromInline var verificationStarted: Int64
+    /// The hash of its caller's subject, by which limits count; 0: no caller.
+    @usableFromInline package var subject: Int
     /// How often it was submitted for verification.
     @usableFromInline var verificationAttempts: Int32
     /// An error response offers Basic too.
@@ -51,6 +53,7 @@ package struct CredentialState: Sendable {
         end = .max
         expiryGrace = 0
         verificationStarted = 0
+        subject = 0
         verificationAttempts = 0
         offersBasic = false
         retainsToken = false
@@ -68,6 +71,13 @@ package struct CredentialState: Sendable {
         case .failure: proof = .pending
         case nil: proof = .none
         }
+    }
+
+    /// Records whose credential it is.
+    @inline(__always)
+    mutating func identify(provider: Int32, subject: Int) {
+        self.provider = provider
+        self.subject = subject
     }
 
     /// Records which credential admitted the request.

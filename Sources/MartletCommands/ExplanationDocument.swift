@@ -57,6 +57,7 @@ struct ExplanationDocument {
         return [
             "name": .string(route.name), "mode": .string(mode),
             "providers": .array(providers.map { .string(page.configuration.providers[$0].name.value) }),
+            "limits": page.limits,
         ]
     }
 

@@ -23,7 +23,8 @@ struct ExplanationPage {
 
     var text: String {
         var text = Self.section("request", requestLines) + Self.section("path", pathLines)
-        text += Self.section("route", routeLines) + Self.section("caller", callerLines)
+        text += Self.section("route", routeLines) + Self.section("limits", limitLines)
+        text += Self.section("caller", callerLines)
         text +=
             Self.section("checks", Self.table(explanation.checks))
             + Self.section("policy", Self.table(explanation.policy))

@@ -61,6 +61,11 @@ package struct TokenDecision: Sendable, Equatable {
         self.missing = missing
     }
 
+    /// The decision after its token was given back.
+    package func givenBack(_ rate: TokenRate) -> TokenDecision {
+        isAllowed ? TokenDecision(isAllowed: true, missing: max(missing &- rate.interval, 0)) : self
+    }
+
     /// The tokens that are left.
     package func remaining(_ rate: TokenRate) -> Int { Int((rate.capacity &- missing) / rate.interval) }
 

@@ -1,6 +1,5 @@
 package import MartletCore
 package import MartletHTTP
-internal import MartletJSON
 package import MartletProvider
 
 /// An error response of the gateway.
@@ -35,6 +34,8 @@ package struct Failure: Error, Sendable {
     var variesByOrigin = false
     /// The response names the supported WebSocket version.
     var offersWebSocket = false
+    /// `RateLimit-Policy` and `RateLimit`, as lines without the last line break.
+    package var rateFields: String?
     /// The condition of the route that failed, for logs: printable ASCII without quotes and backslashes.
     package var condition: String?
     /// What is invalid in the members of a body.
@@ -247,23 +248,15 @@ package struct Failure: Error, Sendable {
         return body.count
     }
 
-    /// Writes the errors of a body.
-    @inline(never)
-    private func writeErrors(into body: inout ByteBuffer) {
-        let errors = bodyErrors.map { error in
-            JSONValue.object(["pointer": .string(error.pointer), "code": .string(error.code.rawValue)])
-        }
-        body.append(",\"detail\":")
-        body.append(JSON.write(.string(bodyErrors.first?.detail ?? "")))
-        body.append(",\"errors\":")
-        body.append(JSON.write(.array(errors)))
-    }
-
     /// Writes the fields that few responses have.
     private func writeRareFields(into out: inout ByteBuffer, close: Bool, _ strictTransportSeconds: Int64) {
         if retryAfter > 0 {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
+        }
+        if let rateFields {
+            out.append("\r\n")
+            out.append(text: rateFields)
         }
         if let allow {
             out.append("\r\nAllow: ")

@@ -27,12 +27,12 @@ admin: { address: "127.0.0.1:{admin}" }
 log: { level: info, format: json }
 store: { url: "{store}" }
 sessions: { cache_ttl: 1m }
-{browser}providers:
+{browser}{rate_limits}providers:
   apple: { kind: apple, audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }
 {users}upstreams: { origin: { endpoints: ["http://127.0.0.1:{upstream}"] } }
 routes:
   - { name: public, match: { path: "/public/**" }, auth: none, upstream: origin }
-  - { name: api, match: { path: "/v1/**" }, auth: { providers: [{providers}] }, upstream: origin }
+  - { name: api, match: { path: "/v1/**" }, auth: { providers: [{providers}] }{limits}, upstream: origin }
 """
 # Of one user, whose password is hashed at the lowest cost that bcrypt has.
 USERS = "ada:$2b$04$HIu6OgWM5eky67M1xCtAx.7pBcaG0VfyJ7UFxaIPY0F1tAYvgsJpm\n"
@@ -40,6 +40,12 @@ USER, PASSWORD = "ada", "correct horse"
 BROWSER = 'browser: { origin: "http://127.0.0.1:{port}" }\n'
 # What curl sends.
 FIELDS = [(b"user-agent", b"curl/7.88.1"), (b"accept", b"*/*")]
+# Limits that no request exceeds.
+RATE_LIMITS = """rate_limits:
+  per_address: { key: address, rate: 1000000/s }
+  per_person: { key: subject, rate: 1000000/s }
+"""
+LIMITS = ", limits: { rate: [per_address, per_person], announce: true, concurrency: 1000 }"
 # Providers besides Apple's.
 PROVIDERS = {
     "oidc": '{ kind: oidc, issuer: "https://appleid.apple.com", audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }',
@@ -81,6 +87,7 @@ class Scenario:
     is_framed: bool = False
     has_changing_heads: bool = False
     has_cookie: bool = False
+    has_limits: bool = False
     tokens: int = 1
     kind: str = "apple"
 
@@ -97,6 +104,7 @@ class Scenario:
             store = f"redis://127.0.0.1:{keep(Redis(folder)).port}" if self.uses_store else "memory:"
             settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": "", "browser": "", "users": ""}
             settings["providers"] = "apple"
+            settings |= {"rate_limits": RATE_LIMITS, "limits": LIMITS} if self.has_limits else {"rate_limits": "", "limits": ""}
             if self.has_cookie:
                 (folder / "users").write_text(USERS, encoding="utf-8")
                 settings["users"] = "  staff: { kind: password, users: \"htpasswd:users\" }\n"
@@ -238,5 +246,6 @@ SCENARIOS = [
     Scenario("key", "one known API key in a header of its own", is_known_hit=False, kind="api_key"),
     Scenario("signed", "one request with a signature of its own, by HMAC", is_known_hit=False, kind="signed"),
     Scenario("certificate", "one known client certificate, over TLS 1.3", is_known_hit=False, is_secure=True, kind="mtls"),
+    Scenario("rate limit", "one known Apple token, counted by its address and its caller", is_known_hit=False, has_limits=True),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

@@ -5,6 +5,8 @@ struct CachedDecision {
     let denial: Int32
     /// Index into the configuration's providers.
     let provider: Int32
+    /// See ``CredentialState/subject``.
+    let subject: Int
     /// Length of the header block; the names follow it.
     let headerCount: Int32
     /// See ``VerifiedPrincipal/revocationID``.

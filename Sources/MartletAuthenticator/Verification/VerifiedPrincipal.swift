@@ -1,8 +1,11 @@
+internal import MartletLimits
 package import MartletProvider
 
 /// The principal behind a verified credential; a class, as it is passed between threads and tables.
 package final class VerifiedPrincipal: Sendable {
     package let principal: Principal
+    /// The hash of its subject, by which limits count.
+    let subject: Int
     /// The ID that revocations name: the session's number, or ``SubjectRevocationID`` for other credentials.
     let revocationID: UInt64
     /// When it must be verified again, in Unix seconds.
@@ -18,6 +21,7 @@ package final class VerifiedPrincipal: Sendable {
     ) {
         self.replacement = replacement
         self.principal = principal
+        subject = RateKey.hash(principal.subject)
         self.revocationID = revocationID
         self.expires = expires
         self.end = end

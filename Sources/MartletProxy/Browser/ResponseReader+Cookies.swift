@@ -4,10 +4,12 @@ internal import MartletHTTP
 
 /// The cookies of an upstream's responses.
 extension ResponseReader {
-    /// Cuts the gateway's cookies out of a pending head, and adds the one that the response sets.
+    /// Cuts the gateway's cookies out of a pending head, and adds the one that the response sets and what is left of
+    /// the route's rate limits.
     @inline(never)
-    mutating func writeCookies(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+    mutating func editHead(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         cutCookies(exchange, &loop)
+        loop.announceLimits(of: exchange)
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
     }
 

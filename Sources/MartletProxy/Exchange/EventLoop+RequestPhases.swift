@@ -33,7 +33,12 @@ extension EventLoop {
     ) -> AuthorizedRequest? {
         let authorization = router.head.authorization >= 0 ? router.head.fields[router.head.authorization].value : nil
         if loop.context.snapshot.hasOtherCredentials {
-            return unsafe RequestCredentials.authorize(exchange, routed, bytes, authorization, verification, &self)
+            guard
+                let request = unsafe RequestCredentials.authorize(
+                    exchange, routed, bytes, authorization, verification, &self),
+                unsafe router.admitCaller(exchange, route: Int(request.route), bytes, &loop)
+            else { return nil }
+            return request
         }
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         switch unsafe authenticator.authorize(

@@ -41,7 +41,7 @@ struct Exchange: ~Copyable, SlabElement {
     var credential = CredentialState()
     /// How it ends when its credential has.
     var termination = CredentialTermination()
-    /// What the access log and the metrics say about it.
+    /// What the access log, the metrics and its route's limits count of it.
     var record = ExchangeRecord()
 
     @inline(__always)

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletHTTP
 
-/// What the access log and the metrics say about an exchange.
+/// What the access log, the metrics and the limits of its route count of an exchange.
 struct ExchangeRecord: ~Copyable {
     /// Texts of the request; its ID is the gateway's or a trusted proxy's.
     var texts = RequestTexts()
@@ -16,6 +16,7 @@ struct ExchangeRecord: ~Copyable {
     var reason: Int32 = 0
     var bytesIn = 0
     var bytesOut = 0
+    var limits = ExchangeLimits()
 
     @inline(__always)
     mutating func begin(now: Int64) {
@@ -28,6 +29,7 @@ struct ExchangeRecord: ~Copyable {
 
     @inline(__always)
     mutating func end() {
+        limits.end()
         guard !forwardedClient.isEmpty || !forwardedNetwork.isEmpty else { return }
         forwardedClient = []
         forwardedNetwork = []

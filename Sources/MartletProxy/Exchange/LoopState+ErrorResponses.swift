@@ -14,6 +14,11 @@ extension LoopState {
             changed.setCookie = cookie
             return reject(exchange, changed)
         }
+        if failure.rateFields == nil, exchanges[exchange].record.limits.isAnnounced {
+            var changed = failure
+            changed.rateFields = exchanges[exchange].record.limits.text
+            return reject(exchange, changed)
+        }
         let downstream = exchanges[exchange].downstream
         let isComplete = exchanges[exchange].body.isComplete && !failure.closes
         exchanges[exchange].response.start(

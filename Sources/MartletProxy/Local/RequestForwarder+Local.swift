@@ -106,6 +106,7 @@ extension RequestForwarder {
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
+        loop.announceLimits(of: exchange)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

@@ -17,11 +17,14 @@ struct CompiledRoute: Sendable {
     /// Its upstream gets the client's `Host`.
     let keepsHost: Bool
     let tunnels: TunnelLimits
+    /// Index of its limits on requests, or −1.
+    let limitPlan: Int
 
     /// - Parameters:
     ///   - upstreams: those that routes refer to by index.
     ///   - removals: the fields that it removes beyond the reserved ones.
-    init(_ route: Route, _ upstreams: [Upstream], removals: FieldNameSet) {
+    init(_ route: Route, _ upstreams: [Upstream], removals: FieldNameSet, limitPlan: Int = -1) {
+        self.limitPlan = limitPlan
         mount = route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max

@@ -36,16 +36,22 @@ package final class Snapshot: Sendable {
     let browser: BrowserRules?
     /// Whether there is `browser:`. A flag, because nothing retains it.
     let hasBrowser: Bool
-    /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, or parts of
-    /// the request.
+    /// The limits on requests of routes.
+    package let routeLimits: RouteLimitPlans
+    /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
+    let editsHeads: Bool
+    /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
+    /// the request, or limits that count by the caller.
     let hasOtherCredentials: Bool
     /// Whether any route has headers or certificates that are credentials, or decides by parts of the request.
     let readsRequests: Bool
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
-        signIn: SignInComponents, names: CallerNames = CallerNames()
+        signIn: SignInComponents, names: CallerNames = CallerNames(),
+        routeLimits: RouteLimitPlans = RouteLimitPlans()
     ) {
+        self.routeLimits = routeLimits
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
@@ -53,7 +59,8 @@ package final class Snapshot: Sendable {
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         readsRequests = authentication.readsRequests
-        hasOtherCredentials = hasBrowser || readsRequests
+        hasOtherCredentials = hasBrowser || readsRequests || routeLimits.needCaller
+        editsHeads = hasBrowser || routeLimits.announce
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }
@@ -64,7 +71,9 @@ package final class Snapshot: Sendable {
         http2 = HTTP2Options(server)
         trustedProxies = server.trustedProxies
         let removals = routes.routes.map { [authentication] in $0.removedNames(with: authentication) }
-        compiledRoutes = zip(routes.routes, removals).map { CompiledRoute($0, upstreams, removals: $1) }
+        compiledRoutes = zip(routes.routes, removals).map {
+            CompiledRoute($0, upstreams, removals: $1, limitPlan: routeLimits.index(of: $0))
+        }
         self.removals = removals
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)

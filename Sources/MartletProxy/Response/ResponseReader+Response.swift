@@ -110,7 +110,7 @@ extension ResponseReader {
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        if loop.context.snapshot.hasBrowser { writeCookies(exchange, &loop) }
+        if loop.context.snapshot.editsHeads { editHead(exchange, &loop) }
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)

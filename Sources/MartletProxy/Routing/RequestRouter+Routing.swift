@@ -131,6 +131,11 @@ extension RequestRouter {
             loop.reject(exchange, .bodyTooLarge)
             return false
         }
+        if loop.context.snapshot.compiledRoutes[route].limitPlan >= 0,
+            unsafe !admit(exchange, route: route, bytes, &loop)
+        {
+            return false
+        }
         return unsafe head.upgrade.isEmpty || checkUpgrade(exchange, route: route, bytes, &loop)
     }
 

@@ -85,7 +85,9 @@ package struct Graph: Sendable {
             providers: providers,
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
-            names: CallerNames(configuration.log))
+            names: CallerNames(configuration.log),
+            routeLimits: RouteLimitPlans(
+                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits))
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,

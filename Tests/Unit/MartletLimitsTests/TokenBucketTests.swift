@@ -46,7 +46,7 @@ import Testing
         #expect(decision.wait(rate) == wait * Self.second)
     }
 
-    @Test func `a refusal says when to come back, and coming back then is allowed`() {
+    @Test func `a rejection says when to come back, and coming back then is allowed`() {
         let rate = TokenRate(count: 3, perSeconds: 60, burst: 2)
         var bucket = TokenBucket()
         #expect(bucket.take(rate, at: 0).isAllowed)

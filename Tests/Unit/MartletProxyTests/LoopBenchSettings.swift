@@ -28,6 +28,11 @@ struct LoopBenchSettings {
     /// The names of providers, which no route uses.
     var providers: [String] = []
     var browser: BrowserRules?
+    var rateLimits: [RateLimitConfiguration] = []
+    /// The limits of the route `api`.
+    var routeLimits = RouteLimitsConfiguration()
+    /// Of the configuration before.
+    var formerLimits: RouteLimitPlans?
     /// Responds below `/own/`.
     var handler: LocalHandler = { request in .text(200, "text/plain", request.path) }
 
@@ -38,6 +43,7 @@ struct LoopBenchSettings {
     func snapshot() -> Snapshot {
         var api = Self.route("api")
         api.upgrade.protocols = ["websocket", "chat"]
+        api.limits = routeLimits
         var read = Self.route("read")
         read.methods = ["GET", "BREW"]
         var small = Self.route("small")
@@ -54,7 +60,8 @@ struct LoopBenchSettings {
             routes: table, upstreams: [Upstream(upstream())],
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
-                sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser))
+                sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser),
+            routeLimits: RouteLimitPlans([api], server(), previous: formerLimits))
     }
 
     private func upstream() -> UpstreamConfiguration {
@@ -74,7 +81,15 @@ struct LoopBenchSettings {
         timeouts.idle = .seconds(75)
         timeouts.bodyIdle = .seconds(30)
         return ServerConfiguration(
-            listeners: [], trustedProxies: trustedProxies, limits: limits, paths: PathOptions(), timeouts: timeouts)
+            listeners: [], trustedProxies: trustedProxies, limits: limits, rateLimits: rateLimits,
+            paths: PathOptions(), timeouts: timeouts)
+    }
+
+    /// Adds a rate limit, and has the route `api` use it.
+    mutating func limit(_ name: String, _ keys: [RateLimitConfiguration.Key], _ rate: RequestRate, burst: Int) {
+        let located = Located(name, at: Self.somewhere)
+        rateLimits.append(RateLimitConfiguration(name: located, keys: keys, rate: rate, burst: burst))
+        routeLimits.rates.append(located)
     }
 
     private static func route(_ name: String) -> RouteConfiguration {

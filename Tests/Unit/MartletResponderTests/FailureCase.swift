@@ -64,6 +64,12 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
             .tooManyConnections, 503, "Service Unavailable", "overloaded", "server.too_many_connections", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1, closes: true),
         FailureCase(
+            .tooManyUnderWay, 503, "Service Unavailable", "overloaded", "limits.concurrency_exceeded", grpc: 14,
+            fields: ["Retry-After: 1"], retryAfter: 1),
+        FailureCase(
+            .rateExceeded("per_person", retryAfter: 30), 429, "Too Many Requests", "throttled", "limits.rate_exceeded",
+            grpc: 8, fields: ["Retry-After: 30"], retryAfter: 30),
+        FailureCase(
             .movedToHTTPS("https://a.example/b?c=d"), 308, "Permanent Redirect", "https_required",
             "server.moved_to_https", grpc: 13, fields: ["Location: https://a.example/b?c=d"]),
         FailureCase(

@@ -1,0 +1,69 @@
+internal import MartletCore
+internal import MartletLimits
+
+/// How an exchange is counted by the limits of its route.
+@safe struct ExchangeLimits: ~Copyable {
+    /// The limits have counted it: a request whose credential was verified is not counted again.
+    private(set) var isEntered = false
+    /// Its response tells what is left.
+    private(set) var isAnnounced = false
+    /// Where it is counted as under way. Unretained: a counter lives as long as the process.
+    private var counter: Unmanaged<ConcurrencyCounter>?
+    /// `RateLimit-Policy` and `RateLimit`, without the last line break.
+    private var fields = ByteBuffer()
+
+    /// Begins to count a request that reached its route.
+    mutating func enter() { isEntered = true }
+
+    /// Counts it as under way until it ends.
+    /// - Returns: whether there was room.
+    mutating func enter(_ counter: ConcurrencyCounter, maximum: Int) -> Bool {
+        guard counter.enter(maximum: maximum) else { return false }
+        unsafe self.counter = Unmanaged.passUnretained(counter)
+        return true
+    }
+
+    /// Every way in which an exchange ends comes here.
+    @inline(__always)
+    mutating func end() {
+        if isEntered { leave() }
+    }
+
+    @inline(never)
+    private mutating func leave() {
+        if let counter = unsafe counter { unsafe counter._withUnsafeGuaranteedRef { $0.leave() } }
+        unsafe counter = nil
+        isEntered = false
+        isAnnounced = false
+        fields.removeAll()
+    }
+}
+
+/// What a response tells about them.
+extension ExchangeLimits {
+    /// Begins the fields, in place of earlier ones.
+    mutating func announce(_ policy: [UInt8]) {
+        isAnnounced = true
+        fields.removeAll()
+        fields.append("RateLimit-Policy: ")
+        fields.append(policy)
+        fields.append("\r\nRateLimit: ")
+    }
+
+    /// Adds the state of one limit.
+    mutating func announce(_ decision: TokenDecision, of limit: PlannedLimit, isFirst: Bool) {
+        if !isFirst { fields.append(", ") }
+        fields.append("\"")
+        fields.append(limit.nameBytes)
+        fields.append("\";r=")
+        fields.append(decimal: decision.remaining(limit.rate))
+        fields.append(";t=")
+        fields.append(decimal: decision.reset(limit.rate))
+    }
+
+    /// Appends the fields to a head.
+    func append(to head: inout ByteBuffer) { unsafe head.append(fields.bytes) }
+
+    /// The fields as text, for an error response.
+    var text: String { unsafe String(decoding: fields.bytes, as: UTF8.self) }
+}

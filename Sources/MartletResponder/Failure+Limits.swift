@@ -1,0 +1,16 @@
+internal import MartletCore
+
+/// Rejections by the limits of a route.
+extension Failure {
+    /// More requests of the route are under way than its `limits.concurrency` allows.
+    package static let tooManyUnderWay = Failure(
+        status: 503, code: "overloaded", reason: "limits.concurrency_exceeded", retryAfter: 1)
+
+    /// A rate limit has no token for the request.
+    /// - Parameter limit: the name of the limit, for the log.
+    package static func rateExceeded(_ limit: String, retryAfter: Int) -> Failure {
+        var failure = throttled("limits.rate_exceeded", retryAfter: retryAfter)
+        failure.condition = limit
+        return failure
+    }
+}
