@@ -107,6 +107,11 @@ struct ExplanationDocument {
         switch explanation.outcome {
         case .forwarded: ["outcome": "forwarded"]
         case .answeredLocally: ["outcome": "answered_here"]
+        case .responded(let status, let location):
+            [
+                "outcome": "responded", "status": .integer(Int64(status)),
+                "location": location.map { .string($0) } ?? .null,
+            ]
         case .refused(let response): Self.rejection("refused", response, detail: nil)
         case .undecidable(let response, let reason): Self.rejection("undecidable", response, detail: reason)
         }

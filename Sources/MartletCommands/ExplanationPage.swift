@@ -179,6 +179,9 @@ struct ExplanationPage {
         switch explanation.outcome {
         case .forwarded: return ["forwarded: the client receives the upstream's response"]
         case .answeredLocally: return ["served by the gateway itself"]
+        case .responded(let status, let location):
+            let target = location.map { ", Location: \(Self.shown($0))" } ?? ""
+            return ["the route responds itself: \(status)\(target)"]
         case .refused(let response): return Self.lines(response)
         case .undecidable(let response, let reason):
             return [reason.isEmpty ? "undecidable" : "undecidable: \(Self.shown(reason))"]

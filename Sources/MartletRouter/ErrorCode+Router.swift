@@ -2,6 +2,9 @@ package import MartletCore
 
 /// The runtime error codes of this module; configuration errors have the `config.` codes.
 extension ErrorCode {
+    /// The target of a redirect would be read as one on another host.
+    package static let badRedirect: ErrorCode = "router.bad_redirect"
+
     /// The route has conditions, but the request has no principal.
     package static let policyNoPrincipal: ErrorCode = "policy.no_principal"
     /// A claim of a condition is absent or null.

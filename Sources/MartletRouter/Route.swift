@@ -16,8 +16,10 @@ package struct Route: Sendable {
     /// Its index in the table, in file order.
     package let index: Int
     package let name: String
-    /// The index of its upstream in the configuration; −1 for a mount.
+    /// The index of its upstream in the configuration; −1 for a mount, and for a route with a response of its own.
     package let upstream: Int
+    /// What the gateway responds itself; `nil` for a route to an upstream.
+    package let response: RouteResponse?
     /// The index of the mount that handles it in this process; −1 for an upstream.
     package let mount: Int
     package let mode: Mode

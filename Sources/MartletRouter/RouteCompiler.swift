@@ -48,18 +48,16 @@ struct RouteCompiler {
         let injection = injection(of: route)
         let stripPrefix = stripPrefix(of: route)
         for name in route.removeHeaders { check(removed: name, of: route) }
-        guard let upstream = upstreams[route.upstream.value] else {
-            return diagnostics.error(
-                .configUnknownUpstream, at: route.upstream.location,
-                "route '\(route.name.value)' names upstream '\(route.upstream.value)', which is not defined")
-        }
+        guard let target = target(of: route) else { return }
         routes.append(
             Route(
-                index: routes.count, name: route.name.value, upstream: upstream, mount: -1, mode: mode,
+                index: routes.count, name: route.name.value, upstream: target.upstream, response: target.response,
+                mount: -1, mode: mode,
                 providers: accepted, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
                 forwardsCredentials: route.forwardsCredentials,
-                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), upgrade: route.upgrade,
+                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false),
+                upgrade: target.response == nil ? route.upgrade : .none,
                 policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
     }
@@ -71,7 +69,8 @@ struct RouteCompiler {
             let path = try PathGlob(try PathText.normalized(mount.path, .glob, paths))
             routes.append(
                 Route(
-                    index: routes.count, name: mount.name, upstream: -1, mount: number, mode: .none, providers: [],
+                    index: routes.count, name: mount.name, upstream: -1, response: nil, mount: number, mode: .none,
+                    providers: [],
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
                     forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
@@ -87,6 +86,43 @@ struct RouteCompiler {
         RouteTable(
             routes: routes, injections: injections,
             reservedNames: FieldNameSet(reservedNames.sorted(), reservesAuthPrefix: true), methods: methods)
+    }
+
+    // MARK: Target
+
+    /// The upstream of a route, or the response of the gateway itself.
+    private mutating func target(of route: RouteConfiguration) -> (upstream: Int, response: RouteResponse?)? {
+        switch route.response {
+        case .redirect(let redirect)?: return template(of: redirect, route).map { (-1, $0) }
+        case .fixed(let fixed)?:
+            return (-1, .fixed(status: fixed.status, contentType: fixed.contentType, body: fixed.body))
+        case nil: break
+        }
+        guard let upstream = route.upstream else { return nil }
+        guard let index = upstreams[upstream.value] else {
+            diagnostics.error(
+                .configUnknownUpstream, at: upstream.location,
+                "route '\(route.name.value)' names upstream '\(upstream.value)', which is not defined")
+            return nil
+        }
+        return (index, nil)
+    }
+
+    private mutating func template(
+        of redirect: RedirectConfiguration, _ route: RouteConfiguration
+    ) -> RouteResponse? {
+        let (target, location) = (redirect.target.value, redirect.target.location)
+        do throws(PatternError) {
+            let template = try RedirectTemplate(target)
+            // Otherwise anyone could name any host, and links to this one would lead there.
+            if template.namesHost, route.hosts.isEmpty {
+                throw PatternError("has $host as its host, so the route needs 'hosts'")
+            }
+            return .redirect(template, status: redirect.status)
+        } catch {
+            diagnostics.error(.configBadPattern, at: location, "to: '\(target)' \(error)")
+            return nil
+        }
     }
 
     // MARK: Matching

@@ -16,6 +16,8 @@ import Testing
           rewrite: { strip_prefix: /staff }
           upstream: api
         - { name: closed, match: { path: /closed/** }, auth: { providers: [apple] }, upstream: api }
+        - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "/new$path?$query", status: 308 } }
+        - { name: soon, match: { path: /soon }, auth: { providers: [apple] }, respond: { status: 503, body: soon } }
         """
 
     /// A simulated Apple and a configuration that trusts it.
@@ -36,7 +38,7 @@ import Testing
             var all = ["explain", "--config", folder.file("config.yaml")] + arguments
             if let token { all += ["--token", try folder.write(token + "\n", to: "token")] }
             let result = try run(try Executable.martlet(), all)
-            let isForwarded = result.output.contains("forwarded: ")
+            let isForwarded = ["forwarded: ", "responds itself"].contains { result.output.contains($0) }
             let expected: Int32 = isForwarded ? 0 : result.output.contains("undecidable") ? 69 : 1
             guard result.ending == .exited(expected), result.output.contains("verdict") else {
                 throw TestFailure("\(arguments): \(result)")
@@ -69,6 +71,16 @@ import Testing
                 "X-User-Email: ada@example.com", "x-debug, by this route", "Authorization, which the gateway consumes",
                 "api: http://127.0.0.1:9", "GET /plans", "forwarded",
             ], not: ["FAIL"])
+    }
+
+    @Test func `a route that responds itself`() throws {
+        let stand = try Stand()
+        Self.expect(
+            try stand.explain("--path", "/old/x?a=b"),
+            ["old matches", "the route responds itself: 308, Location: /new/old/x?a=b"], not: ["adds", "upstream"])
+        let token = try stand.apple.token()
+        Self.expect(try stand.explain("--path", "/soon", token: token), ["the route responds itself: 503"])
+        Self.expect(try stand.explain("--path", "/soon"), ["401 credential_missing"], not: ["responds itself"])
     }
 
     @Test func `how the upstream is spoken to, and what a request may upgrade to`() throws {

@@ -13,10 +13,13 @@ package struct IdentityHeaders {
 extension AuthenticationRules {
     /// Writes the identity headers of a request, and for a principal the signed assertion, where upstreams get one.
     ///
+    /// Nothing on a route without an upstream.
+    ///
     /// - Parameter principal: `nil` for an anonymous request.
     package func writeIdentityHeaders(
         of principal: Principal?, route: Int, at unixTime: UnixTime, into block: inout ByteBuffer
     ) -> IdentityHeaders {
+        guard table.routes[route].upstream >= 0 else { return IdentityHeaders(dropped: []) }
         let injection = table.injections[table.routes[route].injection]
         var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
         guard let principal, let assertion else { return headers }

@@ -19,8 +19,12 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "forward_credentials", .boolean, default: "false",
                 "Whether the credential that Martlet verified is forwarded to the upstream."),
-            .required("upstream", .text, "The upstream of the requests: a name in `upstreams`."),
+            .optional("upstream", .text, "The upstream of the requests: a name in `upstreams`."),
+            .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
+            .optional(
+                "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
         ])
+        .withOneOf(RouteResponseConfiguration.keys)
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -48,10 +52,13 @@ extension RouteConfiguration: ConfigurationDecodable {
                 .configBadValue, at: node.location,
                 "authorize: cannot be used with 'auth: none', which authenticates no caller")
         }
+        response = RouteResponseConfiguration.read(&reader)
         let name = reader.expectedName("name")
-        let upstream = reader.expected("upstream", as: Located<String>.self)
-        guard let name, let upstream else { throw .alreadyReported }
-        (self.name, self.upstream) = (name, upstream)
+        let respondsItself = !reader.has("upstream") && (reader.has("redirect") || reader.has("respond"))
+        upstream = respondsItself ? nil : reader.expected("upstream")
+        if respondsItself { upgrade = .none }
+        guard let name, upstream != nil || response != nil else { throw .alreadyReported }
+        self.name = name
     }
 }
 

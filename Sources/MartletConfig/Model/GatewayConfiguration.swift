@@ -350,7 +350,10 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var limits = RouteLimitsConfiguration()
     package var forwardsCredentials: Bool
     package var upgrade = UpgradeConfiguration()
-    package var upstream: Located<String>
+    /// `nil` if the gateway responds itself.
+    package var upstream: Located<String>?
+    /// What it responds then.
+    package var response: RouteResponseConfiguration?
 }
 
 /// `auth.credentials`: sessions, credentials of the providers themselves, or both.

@@ -85,6 +85,13 @@ public struct ConfigurationGrammar: Sendable {
         grammar.oneOf.append(names)
         return grammar
     }
+
+    /// This grammar with a pair of mutually exclusive keys.
+    func withAtMostOne(of names: [String]) -> ConfigurationGrammar {
+        var grammar = self
+        grammar.exclusive.append(names)
+        return grammar
+    }
 }
 
 extension ConfigurationGrammar.Key {

@@ -60,9 +60,11 @@ extension EventLoop {
         }
     }
 
-    /// The route that was found, unless a handler in this process responds there.
+    /// The route that was found, unless the gateway responds there itself.
     private func settings(of found: RouteMatch) -> RouteReevaluation.Route? {
-        guard case .route(let route) = found, loop.context.snapshot.compiledRoutes[route].mount < 0 else { return nil }
+        guard case .route(let route) = found, loop.context.snapshot.compiledRoutes[route].upstream >= 0 else {
+            return nil
+        }
         return RouteReevaluation.Route(
             expiryGrace: loop.context.snapshot.authentication.routes[route].expiryGrace,
             allowsTunnels: loop.context.snapshot.compiledRoutes[route].tunnels.areAllowed)

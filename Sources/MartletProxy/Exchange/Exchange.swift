@@ -13,6 +13,8 @@ struct Exchange: ~Copyable, SlabElement {
         case upstream
         /// A handler in this process.
         case local
+        /// Its route, when the request is complete.
+        case route
     }
 
     var generation: UInt32 = 0
@@ -65,7 +67,7 @@ struct Exchange: ~Copyable, SlabElement {
     /// Releases what only some exchanges hold.
     @inline(__always)
     mutating func end() {
-        if responder == .local { local = LocalExchange() }
+        if responder == .local || responder == .route { local = LocalExchange() }
         record.end()
         headerRules.end()
         heldBody.release()

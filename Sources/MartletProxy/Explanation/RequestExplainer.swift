@@ -33,6 +33,8 @@ package struct RequestExplainer: Sendable {
         let isNeverAllowed: Bool
         let authority: [UInt8]
         let path: [UInt8]
+        /// With its question mark, or empty.
+        let query: [UInt8]
         /// Where the value of `Authorization` is in `bytes`.
         let authorization: ByteRange?
         let bytes: [UInt8]
@@ -79,6 +81,10 @@ package struct RequestExplainer: Sendable {
             } else {
                 try await authorize(request, route, &explanation)
             }
+            if let response = route.response {
+                explanation.outcome = try outcome(of: response, request, path)
+                return explanation
+            }
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = upstreamPath(path, route)
         } catch {
@@ -110,6 +116,7 @@ package struct RequestExplainer: Sendable {
             method: Array(bytes[head.methodText.bounds]),
             isNeverAllowed: head.method == .connect || head.method == .trace,
             authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
+            query: Array(bytes[head.query.bounds]),
             authorization: head.authorization >= 0 ? head.fields[head.authorization].value : nil, bytes: bytes,
             fields: (0..<head.fields.count).map { head.fields[$0] }, received: received)
     }
@@ -170,6 +177,16 @@ package struct RequestExplainer: Sendable {
     private func upstreamPath(_ path: [UInt8], _ route: Route) -> String {
         let rewrite = route.rewrite(path: path.span)
         return rewrite.becomesRoot ? "/" : String(decoding: path.dropFirst(rewrite.strippedBytes), as: UTF8.self)
+    }
+
+    /// The response that the route has itself.
+    private func outcome(
+        of response: RouteResponse, _ request: Request, _ path: [UInt8]
+    ) throws(Stop) -> RequestExplanation.Outcome {
+        let sent = response.response(
+            authority: request.authority.span, path: path.span, query: request.query.span)
+        guard let sent else { throw Stop(.malformed(.badRedirect)) }
+        return .responded(status: sent.status, location: sent.fields.first { $0.name == "Location" }?.value)
     }
 
     // MARK: Upstream

@@ -79,6 +79,10 @@ package struct RequestExplanation: Sendable {
         case forwarded
         /// The gateway responds to it itself.
         case answeredLocally
+        /// Its route has a response of its own.
+        ///
+        /// - Parameter location: where a redirect leads.
+        case responded(status: Int, location: String?)
         case refused(ClientResponse)
         /// Something needed for the decision was unavailable; a gateway in the same situation responds like this.
         ///

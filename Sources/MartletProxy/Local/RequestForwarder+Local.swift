@@ -99,8 +99,15 @@ extension RequestForwarder {
         if let reason = response.reason {
             loop.exchanges[exchange].record.reason = loop.context.counters.reason(reason)
         }
+        send(response, of: exchange, &loop)
+    }
+
+    /// Sends a complete response in this process; the connection is kept only if the request is complete.
+    static func send(_ response: LocalResponse, of exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        let isComplete = loop.exchanges[exchange].body.isComplete
         loop.exchanges[exchange].response.start(
-            status: response.status, closes: !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
+            status: response.status,
+            closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
         loop.context.scratch.pending[exchange].removeAll()
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,

@@ -10,6 +10,7 @@ struct CompiledRoute: Sendable {
     let mount: Int
     let bodyLimit: Int
     let streamLimit: Int
+    /// Index of its upstream, or −1 where the gateway responds itself.
     let upstream: Int
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules

@@ -81,7 +81,7 @@ extension Exchanges {
             if upstreams[upstream].output.count > Watermark.high {
                 downstreams[self[exchange].downstream].isPaused = true
             }
-        case .none: break
+        case .none, .route: break
         }
     }
 

@@ -120,7 +120,11 @@ extension RequestForwarder {
 
     static func requestCompleted(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         loop.downstreams.arm(loop.exchanges[exchange].downstream, at: .max, &loop.context)
-        if loop.exchanges[exchange].responder == .local { return startLocal(exchange, &loop) }
+        switch loop.exchanges[exchange].responder {
+        case .local: return startLocal(exchange, &loop)
+        case .route: return sendPrepared(exchange, &loop)
+        case .none, .upstream: break
+        }
         let upstream = loop.exchanges[exchange].upstream
         guard !upstream.isNone, loop.upstreams[upstream].phase == .awaitingHead else { return }
         loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)

@@ -9,8 +9,9 @@ extension RequestRouter {
         _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
         let exchange = Handle(request.exchange)
-        let cluster = loop.upstreams.directory.clusterOfUpstream[
-            loop.context.snapshot.compiledRoutes[Int(request.route)].upstream]
+        let upstream = loop.context.snapshot.compiledRoutes[Int(request.route)].upstream
+        guard upstream >= 0 else { return unsafe respond(exchange, route: Int(request.route), bytes, &loop) }
+        let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
         if case .hash(let header) = loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
             unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)

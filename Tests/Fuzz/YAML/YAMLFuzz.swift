@@ -32,8 +32,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition((block == nil) == found.hasErrors, "a block exactly when there is no error")
     }
     for route in configuration?.routes ?? [] {
+        guard let upstream = route.upstream else {
+            precondition(route.response != nil, "a route without an upstream has a response")
+            continue
+        }
         precondition(
-            configuration?.upstreams.contains { $0.name.value == route.upstream.value } == true, "references exist")
+            configuration?.upstreams.contains { $0.name.value == upstream.value } == true, "references exist")
     }
     return 0
 }

@@ -117,6 +117,8 @@ let fullSample = """
       - { name: far, match: { path: /far }, auth: none, upgrade: [], upstream: far }
       - { name: plain, match: { path: /plain }, auth: none, upgrade: { close_on_expiry: false }, upstream: plain }
       - { name: behind, match: { path: /behind }, auth: none, upstream: behind }
+      - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "https://www.example.com$path?$query", status: 308 } }
+      - { name: closed, match: { path: /beta/** }, respond: { status: 503, body: "<p>soon</p>", content_type: text/html } }
     """
 
 @Suite struct `The whole grammar` {
@@ -223,6 +225,18 @@ let fullSample = """
             return
         }
         #expect(routes[2].setHeaders == nil)
+    }
+
+    @Test func `has routes with responses of their own`() throws {
+        let routes = try #require(load(fullSample).configuration).routes.suffix(2)
+        #expect(routes.map { $0.upstream == nil } == [true, true])
+        guard case .redirect(let redirect)? = routes.first?.response, case .fixed(let fixed)? = routes.last?.response
+        else {
+            Issue.record("\(routes)")
+            return
+        }
+        #expect(redirect.target.value == "https://www.example.com$path?$query" && redirect.status == 308)
+        #expect(fixed.status == 503 && fixed.contentType == "text/html" && fixed.body == Array("<p>soon</p>".utf8))
     }
 }
 

@@ -78,7 +78,8 @@ import Testing
         none.protocols = []
         var lasting = UpgradeConfiguration()
         lasting.closeOnExpiry = .never
-        #expect(upgrades == [UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration()])
+        #expect(
+            upgrades == [UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration(), .none, .none])
     }
 
     @Test func `warns of Unix sockets whose clients share a throttle`() throws {

@@ -33,6 +33,8 @@ struct LoopBenchSettings {
     var routeLimits = RouteLimitsConfiguration()
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
+    /// More routes, before the others.
+    var routes: [RouteConfiguration] = []
     /// Responds below `/own/`.
     var handler: LocalHandler = { request in .text(200, "text/plain", request.path) }
 
@@ -53,7 +55,7 @@ struct LoopBenchSettings {
         let mount = RouteMount(name: "own", hosts: [], path: "/own/**", location: Self.somewhere, bodyLimit: 100)
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(
-            [api, read, small, plain], mounts: [mount], upstreams: ["api"], providers: providers,
+            routes + [api, read, small, plain], mounts: [mount], upstreams: ["api"], providers: providers,
             paths: PathOptions(), limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
@@ -92,7 +94,8 @@ struct LoopBenchSettings {
         routeLimits.rates.append(located)
     }
 
-    private static func route(_ name: String) -> RouteConfiguration {
+    /// A route below its name.
+    static func route(_ name: String) -> RouteConfiguration {
         RouteConfiguration(
             name: Located(name, at: somewhere), hosts: [], path: .glob(Located("/\(name)/**", at: somewhere)),
             methods: [], authentication: .none, credentials: [.session, .direct], authorize: [], maximumAge: nil,
