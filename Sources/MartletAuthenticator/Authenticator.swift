@@ -70,6 +70,7 @@ package struct Authenticator: ~Copyable {
     ) -> AuthorizationOutcome {
         // Compared in place: the derived operator of another module is not inlined.
         if case .none = rules.routes[request.route].mode {
+            if rules.routes[request.route].hasConstants { return authorizeAnonymous(request, at: time, &credential) }
             return unsafe .authorized(
                 AuthorizedRequest(
                     request, consumedCredential: false, UnsafeBufferPointer(start: nil, count: 0), headerCount: 0))
@@ -89,12 +90,11 @@ package struct Authenticator: ~Copyable {
     private mutating func authorizeAnonymous(
         _ request: consuming RoutedRequest, at time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
-        let route = request.route
-        guard rules.routes[route].mode == .optional else {
-            credential.offersBasic = rules.routes[route].acceptsBasic
+        let (route, mode) = (request.route, rules.routes[request.route].mode)
+        guard mode != .required, mode == .none || acceptsAnonymous(route, at: time) else {
+            if mode == .required { credential.offersBasic = rules.routes[route].acceptsBasic }
             return .rejected(Rejection(.credentialMissing))
         }
-        guard acceptsAnonymous(route, at: time) else { return .rejected(Rejection(.credentialMissing)) }
         _ = identityBlock.writeHeaders(of: nil, route, rules, at: time)
         return unsafe .authorized(
             AuthorizedRequest(

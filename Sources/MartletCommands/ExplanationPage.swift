@@ -32,6 +32,7 @@ struct ExplanationPage {
             text += Self.section("adds", addedLines) + Self.section("removes", removedLines)
             text += Self.section("upstream", upstreamLines) + Self.section("upgrades to", upgradeLines)
         }
+        text += Self.section("response", responseLines)
         return text + Self.section("verdict", verdictLines)
     }
 
@@ -68,6 +69,8 @@ struct ExplanationPage {
         case .host: "host"
         case .path: "path"
         case .method: "method"
+        case .header: "header"
+        case .query: "query"
         }
     }
 
@@ -136,7 +139,13 @@ struct ExplanationPage {
         let endpoints = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
         let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
         return ["\(upstream.name.value): \(endpoints)"] + Self.transportLines(upstream)
-            + ["\(Self.shown(request.method)) \(path)\(query)"]
+            + ["\(Self.shown(request.method)) \(path)\(query)"] + (route.host.map { ["Host: \($0)"] } ?? [])
+            + (route.timeout.map { ["the response's head within \($0.configurationText) of the request"] } ?? [])
+    }
+
+    private var responseLines: [String] {
+        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return [] }
+        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" }
     }
 
     /// The transport of an upstream, unless it is HTTP/1.1 in clear text.

@@ -5,6 +5,9 @@ extension ErrorCode {
     /// The target of a redirect would be read as one on another host.
     package static let badRedirect: ErrorCode = "router.bad_redirect"
 
+    /// A rewrite has made a path that no request could have, or needed too many steps.
+    package static let rewriteRejected: ErrorCode = "router.bad_rewrite"
+
     /// The route has conditions, but the request has no principal.
     package static let policyNoPrincipal: ErrorCode = "policy.no_principal"
     /// A claim of a condition is absent or null.

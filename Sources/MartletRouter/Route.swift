@@ -2,6 +2,7 @@ package import MartletConfig
 package import MartletHTTP
 
 /// A compiled route: its pattern, authorization, headers and upstream.
+// lint:large-type one property for each key of a route
 package struct Route: Sendable {
     /// Whether callers must authenticate.
     package enum Mode: Sendable {
@@ -43,6 +44,17 @@ package struct Route: Sendable {
     let pattern: RoutePattern
     /// Normalized, without a trailing slash; empty if nothing is stripped.
     let stripPrefix: [UInt8]
+    /// What becomes of the target beyond a stripped prefix.
+    package let rewrite: TargetRewrite?
+    /// The `Host` that its upstream gets instead of that of the upstream's rule.
+    package let host: String?
+    /// Headers of its responses that are set and removed.
+    package let responseHeaders: ResponseHeaderConfiguration
+    /// How long a request may take until the response's head; `nil` is unlimited.
+    package let timeout: Duration?
+
+    /// Whether it depends on more of a request than its method, its host and its path.
+    package var isConditional: Bool { !pattern.conditions.isEmpty }
 
     /// Whether ``rewrite(path:)`` can change a path.
     package var stripsPrefix: Bool { !stripPrefix.isEmpty }
@@ -50,16 +62,5 @@ package struct Route: Sendable {
     /// Removes the prefix from a path if its segments are the first whole segments of the path.
     ///
     /// - Parameter path: normalized.
-    package func rewrite(path: Span<UInt8>) -> PathRewrite {
-        let prefix = stripPrefix.span
-        guard prefix.count > 0, path.count >= prefix.count else { return .unchanged }
-        var index = 0
-        while index < prefix.count {
-            if prefix[index] != path[index] { return .unchanged }
-            index &+= 1
-        }
-        if path.count == prefix.count { return PathRewrite(strippedBytes: prefix.count, becomesRoot: true) }
-        guard path[prefix.count] == .slash else { return .unchanged }
-        return PathRewrite(strippedBytes: prefix.count, becomesRoot: false)
-    }
+    package func rewrite(path: Span<UInt8>) -> PathRewrite { PathRewrite.of(path, stripping: stripPrefix.span) }
 }

@@ -4,19 +4,19 @@ import MartletHTTP
 
 /// Compiles routes one by one, with the data that they share: methods, header templates, reserved names.
 struct RouteCompiler {
-    private let upstreams: [String: Int]
+    let upstreams: [String: Int]
     private let providers: [String: Int]
-    private let paths: PathOptions
+    let paths: PathOptions
     private let limits: Limits
     private var routes: ContiguousArray<Route> = []
     private var injections: ContiguousArray<HeaderInjection> = []
     private var injectionIndices: [HeaderInjection.Key: Int] = [:]
     /// Stored as letters and digits. Includes the default headers even if no route uses them.
-    private var reservedNames: Set<String>
+    private(set) var reservedNames: Set<String>
     /// The letters and digits of the assertion header, which no route may set or remove.
     private var assertionName: String?
-    private var methods = MethodNames()
-    private(set) var diagnostics = Diagnostics()
+    var methods = MethodNames()
+    var diagnostics = Diagnostics()
 
     init(upstreams: [String], providers: [String], paths: PathOptions, limits: Limits) {
         self.upstreams = Dictionary(zip(upstreams, upstreams.indices), uniquingKeysWith: { first, _ in first })
@@ -42,11 +42,14 @@ struct RouteCompiler {
 
     /// Compiles one route. Errors are recorded in ``diagnostics``, and the route is omitted.
     mutating func add(_ route: RouteConfiguration) {
-        let pattern = RoutePattern(hosts: hosts(of: route), path: path(of: route), methods: methodSet(of: route))
+        let pattern = RoutePattern(
+            hosts: hosts(of: route), path: path(of: route), methods: methodSet(of: route),
+            conditions: conditions(of: route))
         let (mode, accepted) = authentication(of: route)
         let policy = policy(of: route, mode)
         let injection = injection(of: route)
-        let stripPrefix = stripPrefix(of: route)
+        let stripPrefix = prefix(route.stripPrefix, "strip_prefix")
+        let rewrite = rewrite(of: route, stripping: stripPrefix)
         for name in route.removeHeaders { check(removed: name, of: route) }
         guard let target = target(of: route) else { return }
         routes.append(
@@ -59,7 +62,8 @@ struct RouteCompiler {
                 removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false),
                 upgrade: target.response == nil ? route.upgrade : .none,
                 policy: policy, injection: injection,
-                pattern: pattern, stripPrefix: stripPrefix))
+                pattern: pattern, stripPrefix: stripPrefix, rewrite: rewrite, host: route.rewrite.host,
+                responseHeaders: route.responseHeaders, timeout: route.timeout))
     }
 
     /// Adds a mount; mounts must be added before the routes.
@@ -75,7 +79,8 @@ struct RouteCompiler {
                     forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
                     policy: Policy(rules: [], maximumAge: nil, authentication: nil), injection: -1,
-                    pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
+                    pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: [],
+                    rewrite: nil, host: nil, responseHeaders: ResponseHeaderConfiguration(), timeout: nil))
         } catch {
             diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
         }
@@ -86,114 +91,6 @@ struct RouteCompiler {
         RouteTable(
             routes: routes, injections: injections,
             reservedNames: FieldNameSet(reservedNames.sorted(), reservesAuthPrefix: true), methods: methods)
-    }
-
-    // MARK: Target
-
-    /// The upstream of a route, or the response of the gateway itself.
-    private mutating func target(of route: RouteConfiguration) -> (upstream: Int, response: RouteResponse?)? {
-        switch route.response {
-        case .redirect(let redirect)?: return template(of: redirect, route).map { (-1, $0) }
-        case .fixed(let fixed)?:
-            return (-1, .fixed(status: fixed.status, contentType: fixed.contentType, body: fixed.body))
-        case nil: break
-        }
-        guard let upstream = route.upstream else { return nil }
-        guard let index = upstreams[upstream.value] else {
-            diagnostics.error(
-                .configUnknownUpstream, at: upstream.location,
-                "route '\(route.name.value)' names upstream '\(upstream.value)', which is not defined")
-            return nil
-        }
-        return (index, nil)
-    }
-
-    private mutating func template(
-        of redirect: RedirectConfiguration, _ route: RouteConfiguration
-    ) -> RouteResponse? {
-        let (target, location) = (redirect.target.value, redirect.target.location)
-        do throws(PatternError) {
-            let template = try RedirectTemplate(target)
-            // Otherwise anyone could name any host, and links to this one would lead there.
-            if template.namesHost, route.hosts.isEmpty {
-                throw PatternError("has $host as its host, so the route needs 'hosts'")
-            }
-            return .redirect(template, status: redirect.status)
-        } catch {
-            diagnostics.error(.configBadPattern, at: location, "to: '\(target)' \(error)")
-            return nil
-        }
-    }
-
-    // MARK: Matching
-
-    private mutating func hosts(of route: RouteConfiguration) -> [HostPattern] {
-        var patterns: [HostPattern] = []
-        for host in route.hosts {
-            do {
-                patterns.append(try HostPattern(host.value))
-            } catch {
-                diagnostics.error(.configBadPattern, at: host.location, "host '\(host.value)' \(error)")
-            }
-        }
-        return patterns
-    }
-
-    private mutating func path(of route: RouteConfiguration) -> RoutePattern.Path {
-        switch route.path {
-        case .any: return .any
-        case .glob(let text):
-            do {
-                return .glob(try PathGlob(try PathText.normalized(text.value, .glob, paths)))
-            } catch {
-                diagnostics.error(.configBadPattern, at: text.location, "path '\(text.value)' \(error)")
-            }
-        case .regex(let text):
-            do {
-                return .expression(try RegularExpression(text.value, of: .path))
-            } catch {
-                diagnostics.error(.configBadPattern, at: text.location, "path_regex \(error)")
-            }
-        }
-        return .any
-    }
-
-    private mutating func methodSet(of route: RouteConfiguration) -> MethodSet {
-        guard !route.methods.isEmpty else { return .any }
-        var set: MethodSet = []
-        for name in route.methods {
-            guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
-                error(.configBadValue, route, "has method '\(name)', which is not a token")
-                continue
-            }
-            guard !MethodRegistry.hasInOtherCase(Array(name.utf8).span) else {
-                error(
-                    .configBadValue, route,
-                    "has method '\(name)': requests with it are rejected (did you mean '\(name.uppercased())'?)")
-                continue
-            }
-            guard let bit = methods.bit(of: name) else {
-                error(
-                    .configBadValue, route,
-                    "exceeds the limit of \(MethodNames.maximumCount) different methods on all routes")
-                continue
-            }
-            set.formUnion(bit)
-            if name == "GET", let head = methods.bit(of: "HEAD") { set.formUnion(head) }
-        }
-        return set
-    }
-
-    private mutating func stripPrefix(of route: RouteConfiguration) -> [UInt8] {
-        guard let text = route.stripPrefix else { return [] }
-        do {
-            var prefix = try PathText.normalized(text.value, .literal, paths)
-            if prefix.last == .slash { prefix.removeLast() }
-            return prefix
-        } catch {
-            diagnostics.error(.configBadPattern, at: text.location, "strip_prefix '\(text.value)' \(error)")
-            return []
-        }
     }
 
     // MARK: Authorization
@@ -308,7 +205,8 @@ struct RouteCompiler {
         }
     }
 
-    private mutating func error(_ code: ErrorCode, _ route: RouteConfiguration, _ text: String) {
+    /// Records an error about a route as a whole.
+    mutating func error(_ code: ErrorCode, _ route: RouteConfiguration, _ text: String) {
         diagnostics.error(code, at: route.name.location, "route '\(route.name.value)' \(text)")
     }
 }

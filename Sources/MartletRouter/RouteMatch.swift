@@ -14,10 +14,10 @@ package enum RouteMatch: Sendable, Equatable {
 /// Why a route before the matching one did not match a request, for `martlet explain`.
 package struct RouteMiss: Sendable, Equatable {
     /// The parts of a pattern, in the order in which they are tested.
-    package enum Reason: String, Sendable { case host, path, method }
+    package enum Reason: String, Sendable { case host, path, method, header, query }
 
     /// The route's index.
     package let route: Int
-    /// The first of host, path and method that did not match.
+    /// The first that did not match.
     package let reason: Reason
 }

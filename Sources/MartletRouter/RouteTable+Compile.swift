@@ -20,6 +20,7 @@ extension RouteTable {
         if let assertionHeader { compiler.reserve(assertionHeader) }
         for (number, mount) in mounts.enumerated() { compiler.add(mount, number: number) }
         for route in routes { compiler.add(route) }
+        compiler.checkConditions(of: routes)
         let hasErrors = compiler.diagnostics.hasErrors
         let table = hasErrors ? nil : compiler.build()
         diagnostics.add(compiler.diagnostics)

@@ -1,3 +1,4 @@
+import MartletConfig
 package import MartletHTTP
 
 /// The compiled routes of a configuration: immutable, so that all event loops can read it without a lock.
@@ -46,12 +47,48 @@ package final class RouteTable: Sendable {
         return mismatch(authority, path, &search)
     }
 
+    /// Finds the route of a request after one whose conditions do not hold.
+    @inline(never)
+    package func match(
+        after route: Int, method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>
+    ) -> RouteMatch {
+        var search = RouteIndex.Search(methods.set(of: method), after: route)
+        index.search(authority: authority, path: path, &search)
+        if search.best != .max { return search.failed ? .failed(Int(search.best)) : .route(Int(search.best)) }
+        var mismatch = RouteIndex.Search(methods.set(of: method))
+        return self.mismatch(authority, path, &mismatch)
+    }
+
+    /// The first route of those that a request's method, host and path match whose conditions hold.
+    ///
+    /// - Parameters:
+    ///   - found: the result for the method, the host and the path.
+    ///   - head: lent `inout`, though it is only read: one that a function borrows is copied for it.
+    ///   - bytes: those that the head was parsed from.
+    ///   - path: normalized.
+    package func resolve(
+        _ found: RouteMatch, _ head: inout RequestHead, _ bytes: Span<UInt8>, path: Span<UInt8>
+    ) -> RouteMatch {
+        var found = found
+        while case .route(let index) = found {
+            switch routes[index].pattern.test(&head, bytes).outcome {
+            case .matched: return found
+            case .failed: return .failed(index)
+            case .unmatched: break
+            }
+            found = match(
+                after: index, method: bytes.extracting(head.methodText.bounds),
+                authority: bytes.extracting(head.authority.bounds), path: path)
+        }
+        return found
+    }
+
     /// The result for a request that no route matches.
     @inline(never)
     private func mismatch(
         _ authority: Span<UInt8>, _ path: Span<UInt8>, _ search: inout RouteIndex.Search
     ) -> RouteMatch {
-        search.collectsMethods = true
+        search.collectMethods()
         index.search(authority: authority, path: path, &search)
         return search.allowed.isEmpty ? .none : .methodNotAllowed(search.allowed)
     }
@@ -66,7 +103,7 @@ package final class RouteTable: Sendable {
     package func restrictsMethods(authority: Span<UInt8>, path: Span<UInt8>) -> Bool {
         guard restrictsMethods else { return false }
         var search = RouteIndex.Search(.any)
-        search.collectsMethods = true
+        search.collectMethods()
         index.search(authority: authority, path: path, &search)
         return search.namesMethods
     }
@@ -78,14 +115,29 @@ package final class RouteTable: Sendable {
     ///
     /// Tests each route's pattern directly, so that it also verifies the index behind
     /// ``match(method:authority:path:)``.
-    package func misses(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> [RouteMiss] {
+    ///
+    /// - Parameter unmet: the condition of a route that does not hold, if there is one (``unmetCondition(of:_:_:)``).
+    package func misses(
+        method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>,
+        unmet: (Int) -> RouteMiss.Reason? = { _ in nil }
+    ) -> [RouteMiss] {
         let methodSet = methods.set(of: method)
         var misses: [RouteMiss] = []
         for route in routes {
-            guard let reason = route.pattern.miss(methodSet, authority: authority, path: path) else { return misses }
+            let miss = route.pattern.miss(methodSet, authority: authority, path: path)
+            guard let reason = miss ?? unmet(route.index) else { return misses }
             // Mounts are not routes of the configuration.
             if route.mount < 0 { misses.append(RouteMiss(route: route.index, reason: reason)) }
         }
         return misses
+    }
+
+    /// The condition of a route on a request's own headers and parameters that does not hold.
+    package func unmetCondition(
+        of route: Int, _ head: inout RequestHead, _ bytes: Span<UInt8>
+    ) -> RouteMiss.Reason? {
+        let (outcome, source) = routes[route].pattern.test(&head, bytes)
+        guard outcome == .unmatched else { return nil }
+        return source == .header ? .header : .query
     }
 }

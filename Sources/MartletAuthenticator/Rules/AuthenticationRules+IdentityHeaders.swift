@@ -13,7 +13,7 @@ package struct IdentityHeaders {
 extension AuthenticationRules {
     /// Writes the identity headers of a request, and for a principal the signed assertion, where upstreams get one.
     ///
-    /// Nothing on a route without an upstream.
+    /// Nothing on a route without an upstream, and on a public one only the headers that are constant.
     ///
     /// - Parameter principal: `nil` for an anonymous request.
     package func writeIdentityHeaders(
@@ -21,6 +21,10 @@ extension AuthenticationRules {
     ) -> IdentityHeaders {
         guard table.routes[route].upstream >= 0 else { return IdentityHeaders(dropped: []) }
         let injection = table.injections[table.routes[route].injection]
+        guard routes[route].mode != .none else {
+            injection.renderConstants(into: &block)
+            return IdentityHeaders(dropped: [])
+        }
         var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
         guard let principal, let assertion else { return headers }
         let dropped = assertion.append(

@@ -8,6 +8,8 @@ package final class AuthenticationRules: Sendable {
     /// What a route accepts, as plain values.
     package struct Route: Sendable {
         package let mode: MartletRouter.Route.Mode
+        /// Whether it has headers that do not depend on the caller.
+        let hasConstants: Bool
         let acceptsSessions: Bool
         let acceptsDirect: Bool
         /// Whether one of its providers verifies names and passwords.
@@ -26,10 +28,12 @@ package final class AuthenticationRules: Sendable {
         package let expiryGrace: Int64
 
         fileprivate init(
-            _ route: MartletRouter.Route, plan index: Int32, _ plan: AuthenticationPlan, _ headers: HeaderIndex.Part,
+            _ route: MartletRouter.Route, of table: RouteTable, plan index: Int32, _ plan: AuthenticationPlan,
+            _ headers: HeaderIndex.Part,
             _ providers: [ProviderHandle]
         ) {
             mode = route.mode
+            hasConstants = route.upstream >= 0 && table.injections[route.injection].hasConstants
             acceptsSessions = route.credentials.contains(.session)
             acceptsDirect = route.credentials.contains(.direct)
             acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
@@ -102,7 +106,7 @@ package final class AuthenticationRules: Sendable {
         let parts = plans.map { index.add($0.headerSources, of: headerSources) }
         headerIndex = index
         routes = zip(table.routes, planOfRoute).map { route, plan in
-            Route(route, plan: plan, plans[Int(plan)], parts[Int(plan)], providers)
+            Route(route, of: table, plan: plan, plans[Int(plan)], parts[Int(plan)], providers)
         }
         readsRequests = routes.contains { $0.readsRequest }
         self.plans = plans

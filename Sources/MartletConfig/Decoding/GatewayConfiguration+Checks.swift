@@ -97,8 +97,10 @@ extension SessionsConfiguration {
 
 extension RouteConfiguration {
     /// Whether this route matches every request that `other` matches, judging by the text of the patterns alone.
-    fileprivate func covers(_ other: RouteConfiguration) -> Bool {
-        guard path.covers(other.path) else { return false }
+    ///
+    /// One with conditions never does.
+    func covers(_ other: RouteConfiguration) -> Bool {
+        guard conditions.isEmpty, path.covers(other.path) else { return false }
         guard methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods)) else {
             return false
         }

@@ -95,6 +95,7 @@ extension GatewayConfiguration {
         if !reader.diagnostics.hasErrors {
             references.warnOfUnused(&reader.diagnostics)
             configuration.warnOfUnreachableRoutes(&reader.diagnostics)
+            configuration.warnOfLaxRoutes(&reader.diagnostics)
         }
         return configuration
     }

@@ -10,8 +10,11 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "authorize", .list(.authorize, nonEmpty: false), default: "[]",
                 "Conditions on the caller's claims; all must hold."),
-            .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed for the upstream."),
-            .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path."),
+            .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed."),
+            .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path and the host."),
+            .optional(
+                "timeout", .duration,
+                "How long a request may take until the response's head; unlimited if absent."),
             .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
             .optional(
                 "upgrade", .either([.list(.text, nonEmpty: false), .block(of: RouteUpgrade.self)]),
@@ -30,6 +33,7 @@ extension RouteConfiguration: ConfigurationDecodable {
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let match = reader.block("match") ?? RouteMatch()
         (hosts, path, methods) = (match.hosts, match.path, match.methods)
+        conditions = match.conditions
         let authentication = RouteAuthentication.read(&reader)
         self.authentication = authentication?.value ?? .none
         credentials = authentication?.credentials ?? [.session, .direct]
@@ -40,8 +44,10 @@ extension RouteConfiguration: ConfigurationDecodable {
         authenticationRequirement = rules.authentication
         maximumAge = authentication?.maximumAge
         let headers = reader.block("headers") ?? RouteHeaders()
-        (setHeaders, removeHeaders) = (headers.set, headers.remove)
-        stripPrefix = (reader.block("rewrite") ?? RouteRewrite()).stripPrefix
+        (setHeaders, removeHeaders, responseHeaders) = (headers.set, headers.remove, headers.response)
+        let rewrite = reader.block("rewrite") ?? RouteRewrite()
+        (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
+        timeout = reader.optional("timeout", in: Duration.positive)
         let limits = reader.block("limits") ?? RouteLimits()
         (bodyLimit, self.limits) = (limits.body, limits.others)
         upgrade = RouteUpgrade.read(&reader)
@@ -67,6 +73,7 @@ struct RouteMatch: ConfigurationDecodable {
     var hosts: [Located<String>] = []
     var path = RouteConfiguration.PathPattern.any
     var methods: [String] = []
+    var conditions: [RequestConditionConfiguration] = []
 
     init() {}
 
@@ -80,6 +87,12 @@ struct RouteMatch: ConfigurationDecodable {
                 "`*` is one segment or a part of one, `**` any number of segments; any path if absent."),
             .optional("path_regex", .text, "Instead of `path`: a regular expression that matches the whole path."),
             .optional("methods", .list(.text, nonEmpty: true), "Any method if absent."),
+            .optional(
+                "headers", .list(.block(of: RequestConditionBlock.self), nonEmpty: false), default: "[]",
+                "Conditions on the request's headers; all must hold."),
+            .optional(
+                "query", .list(.block(of: RequestConditionBlock.self), nonEmpty: false), default: "[]",
+                "Conditions on the parameters of the query; all must hold."),
         ])
     }
 
@@ -89,6 +102,8 @@ struct RouteMatch: ConfigurationDecodable {
                 Located($0.value.text, at: $0.location)
             } ?? []
         methods = reader.optional("methods", as: NonEmpty<MethodName>.self)?.map(\.text) ?? []
+        conditions = RequestConditionBlock.read(.header, "headers", &reader)
+        conditions += RequestConditionBlock.read(.query, "query", &reader)
         let glob: Located<PathGlob>? = reader.optional("path")
         let regex: Located<String>? = reader.optional("path_regex")
         if let glob { path = .glob(Located(glob.value.text, at: glob.location)) }
@@ -100,23 +115,6 @@ struct RouteMatch: ConfigurationDecodable {
             reader.error(.configBadPattern, at: regex.location, "path_regex: must not be empty")
         }
         path = .regex(regex)
-    }
-}
-
-/// `rewrite:` of a route.
-struct RouteRewrite: ConfigurationDecodable {
-    var stripPrefix: Located<String>?
-
-    init() {}
-
-    static var grammar: ConfigurationGrammar? {
-        .init([.optional("strip_prefix", .text, "Leading segments that are removed for the upstream: `/v1`.")])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        stripPrefix = reader.optional("strip_prefix", as: Located<PathPrefix>.self).map {
-            Located($0.value.text, at: $0.location)
-        }
     }
 }
 

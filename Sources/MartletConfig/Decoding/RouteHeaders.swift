@@ -2,6 +2,7 @@
 struct RouteHeaders: ConfigurationDecodable {
     var set: [HeaderConfiguration]?
     var remove: [String] = []
+    var response = ResponseHeaderConfiguration()
 
     init() {}
 
@@ -9,14 +10,18 @@ struct RouteHeaders: ConfigurationDecodable {
         .init([
             .optional(
                 "set", .map(.block(of: HeaderConfiguration.Block.self)),
-                "Headers set from the caller's identity; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
+                "Headers set from the caller's identity, in place of `X-Auth-Subject`, `X-Auth-Provider` and"
+                    + " `X-Auth-Email`, and constant ones."),
             .optional(
                 "remove", .list(.text, nonEmpty: false), default: "[]",
                 "Client headers that are not forwarded to the upstream."),
+            .optional(
+                "response", .block(of: RouteResponseHeaders.self), "Headers of the response that the client gets."),
         ])
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        response = reader.block("response", as: RouteResponseHeaders.self)?.value ?? response
         let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
         remove = removed.map(\.value.lowercased)
         let removedNames = Dictionary(removed.map { ($0.value.folded, $0) }) { first, _ in first }
@@ -76,13 +81,14 @@ extension HeaderConfiguration {
                     "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
                     "An attribute of the caller."),
                 .optional("claim", .text, "A claim of the caller."),
+                .optional("value", .text, "A constant."),
                 .optional(
                     "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
                     "How characters other than printable ASCII are encoded."),
                 .optional("join", .text, "The separator between the elements of a list."),
                 .optional("default", .text, "The value if the caller has none; without it the header is omitted."),
             ])
-            .withOneOf(["attribute", "claim"])
+            .withOneOf(["attribute", "claim", "value"])
         }
 
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -94,19 +100,51 @@ extension HeaderConfiguration {
             if let claim, claim.value.isEmpty {
                 reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
             }
-            switch (reader.has("attribute"), reader.has("claim")) {
-            case (true, true):
+            let constant = Self.constant(&reader)
+            let given = ["attribute", "claim", "value"].filter { reader.has($0) }
+            if given.isEmpty {
                 throw ConfigurationError(
-                    .configConflictingKeys, at: reader.location, "\(reader.title) has both 'attribute' and 'claim'")
-            case (false, false):
+                    .configMissingKey, at: reader.location,
+                    "missing key 'attribute', 'claim' or 'value' in \(reader.title)")
+            }
+            if given.count > 1 {
                 throw ConfigurationError(
-                    .configMissingKey, at: reader.location, "missing key 'attribute' or 'claim' in \(reader.title)")
-            default: break
+                    .configConflictingKeys, at: reader.location,
+                    "\(reader.title) has both '\(given[0])' and '\(given[1])'")
             }
-            guard let value = attribute.map(Value.attribute) ?? claim.map({ .claim($0.value) }) else {
-                throw .alreadyReported
-            }
+            let value =
+                attribute.map(Value.attribute) ?? claim.map { .claim($0.value) } ?? constant.map { .constant($0) }
+            guard let value else { throw .alreadyReported }
             self.value = value
+        }
+
+        /// Reads `value`, which is written as it stands; errors are recorded.
+        private static func constant(_ reader: inout ConfigurationReader) -> String? {
+            let constant = reader.optional("value", as: FieldValueText.self)
+            guard reader.has("value") else { return nil }
+            for key in ["encode", "join", "default"] {
+                guard let node = reader.node(key) else { continue }
+                reader.error(
+                    .configConflictingKeys, at: node.location, "\(key): has no effect on a constant 'value'")
+            }
+            return constant?.text
+        }
+    }
+}
+
+/// A whole header value.
+struct FieldValueText: ConfigurationValue {
+    private static let maximumBytes = 4096
+
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try node.text()
+        let isVisible = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+        guard isVisible, !text.isEmpty, text.first != " ", text.last != " ", text.utf8.count <= Self.maximumBytes else {
+            throw node.error(
+                .configBadHeader,
+                "must be 1 to \(Self.maximumBytes) printable ASCII characters without a space at either end")
         }
     }
 }

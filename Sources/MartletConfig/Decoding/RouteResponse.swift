@@ -105,7 +105,7 @@ extension RouteResponseConfiguration {
     /// The keys of a route of which it has exactly one.
     static let keys = ["upstream", "redirect", "respond"]
     /// Keys of a route that only concern an upstream.
-    private static let upstreamKeys = ["rewrite", "upgrade", "forward_credentials"]
+    private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials"]
 
     /// Reads `redirect:` or `respond:`; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> RouteResponseConfiguration? {
@@ -123,6 +123,13 @@ extension RouteResponseConfiguration {
             reader.error(
                 .configConflictingKeys, at: node.location,
                 "'\(other)' concerns an upstream, which a route with '\(key)' does not have")
+        }
+        for other in ["set", "remove"] {
+            guard let node = reader.node("headers")?[other] else { continue }
+            reader.error(
+                .configConflictingKeys, at: node.location,
+                "headers.\(other) concerns an upstream, which a route with '\(key)' does not have: for the response"
+                    + " there is headers.response")
         }
         return redirect.map { .redirect($0.value) } ?? respond.map { .fixed($0.value) }
     }

@@ -298,6 +298,7 @@ package struct BulkheadConfiguration: Sendable, Equatable {
 }
 
 /// One entry of `routes:`.
+// lint:large-type one property for each key of a route
 @frozen package struct RouteConfiguration: Sendable {
     /// How callers are authenticated.
     @frozen package enum Authentication: Sendable {
@@ -350,6 +351,12 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var limits = RouteLimitsConfiguration()
     package var forwardsCredentials: Bool
     package var upgrade = UpgradeConfiguration()
+    /// `match.headers` and `match.query`; all must hold.
+    package var conditions: [RequestConditionConfiguration] = []
+    package var rewrite = RewriteConfiguration()
+    package var responseHeaders = ResponseHeaderConfiguration()
+    /// How long a request may take until the response's head; `nil` is unlimited.
+    package var timeout: Duration?
     /// `nil` if the gateway responds itself.
     package var upstream: Located<String>?
     /// What it responds then.
@@ -396,6 +403,8 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     @frozen package enum Value: Sendable {
         case attribute(PrincipalAttribute)
         case claim(String)
+        /// The same for every request; it says nothing about the caller.
+        case constant(String)
     }
 
     /// How a value is encoded for a header.

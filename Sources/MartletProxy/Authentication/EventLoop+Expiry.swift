@@ -2,7 +2,7 @@ internal import MartletAuthenticator
 internal import MartletReports
 
 /// Exchanges that outlive their credential: tunnels, event streams, other long responses and uploads; and the other
-/// deadlines of tunnels, which are checked with them.
+/// deadlines of tunnels and routes, which are checked with them.
 ///
 /// A request is admitted with a credential that is valid at that moment. If the exchange is still in progress when the
 /// credential expires or is revoked, it ends as its route says (`close_on_expiry`). Short exchanges are allowed to
@@ -15,6 +15,9 @@ extension EventLoop {
         var endsForDrain = tunnelsToDrain
         for index in 0..<loop.exchanges.all.end {
             guard let exchange = loop.exchanges.all.handle(at: index) else { continue }
+            if loop.exchanges[exchange].response.rules.deadline <= loop.now, RouteTimeout.ends(exchange, &self) {
+                continue
+            }
             if loop.exchanges[exchange].credential.end <= unixMilliseconds {
                 loop.exchanges.endCredential(exchange, isRevoked: false, &loop.context)
             }

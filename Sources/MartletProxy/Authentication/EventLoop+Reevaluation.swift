@@ -39,10 +39,7 @@ extension EventLoop {
 
     /// What the configuration says about an exchange in progress.
     mutating func reevaluate(_ exchange: Handle<Exchange>) -> Reevaluation {
-        let found = unsafe loop.context.snapshot.routes.match(
-            method: loop.exchanges[exchange].record.texts.method.span,
-            authority: loop.exchanges[exchange].record.texts.host.span,
-            path: loop.exchanges[exchange].record.texts.path.span)
+        let found = loop.currentRoute(of: exchange)
         let evaluation = RouteReevaluation(
             settings(of: found), isBound: loop.exchanges[exchange].credential.revocationID != 0,
             isAnonymous: loop.exchanges[exchange].credential.provider < 0,
@@ -68,5 +65,26 @@ extension EventLoop {
         return RouteReevaluation.Route(
             expiryGrace: loop.context.snapshot.authentication.routes[route].expiryGrace,
             allowsTunnels: loop.context.snapshot.compiledRoutes[route].tunnels.areAllowed)
+    }
+}
+
+extension LoopState {
+    /// The route of an exchange in progress, whose headers and query are not known any more: the conditions of its own
+    /// route hold, and no others.
+    mutating func currentRoute(of exchange: Handle<Exchange>) -> RouteMatch {
+        let (method, host) = unsafe (
+            exchanges[exchange].record.texts.method, exchanges[exchange].record.texts.host
+        )
+        let path = unsafe exchanges[exchange].record.texts.path
+        var found = unsafe context.snapshot.routes.match(
+            method: method.span, authority: host.span, path: path.span)
+        while case .route(let index) = found,
+            context.snapshot.compiledRoutes[index].extras.contains(.conditions),
+            context.counters.routes.configured[index] != exchanges[exchange].record.routeSlot
+        {
+            found = unsafe context.snapshot.routes.match(
+                after: index, method: method.span, authority: host.span, path: path.span)
+        }
+        return found
     }
 }

@@ -70,6 +70,7 @@ struct Exchange: ~Copyable, SlabElement {
         if responder == .local || responder == .route { local = LocalExchange() }
         record.end()
         headerRules.end()
+        response.rules.end()
         heldBody.release()
         bodyCheck.end()
     }

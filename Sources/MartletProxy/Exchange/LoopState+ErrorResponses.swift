@@ -39,6 +39,7 @@ extension LoopState {
                 offersBasic: exchanges[exchange].credential.offersBasic,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         }
+        if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
         exchanges[exchange].record.bytesOut = bodyBytes
         sendCompleteResponse(exchange)
         guard exchanges[exchange].isAlive else { return }

@@ -16,7 +16,7 @@ extension RequestExplainer {
     }
 
     func authorize(_ request: Request, _ route: Route, _ explanation: inout RequestExplanation) async throws(Stop) {
-        guard route.mode != .none else { return }
+        guard route.mode != .none else { return explainConstants(route, &explanation) }
         let header: HeaderSearch.Found?
         do throws(Failure) { header = try findHeader(of: request, on: route) } catch { throw Stop(error) }
         explanation.credential = header == nil ? form(of: request) : .header
@@ -124,7 +124,7 @@ extension RequestExplainer {
 
     /// Applies the policy to an assumed caller, as if they had presented a credential that the route accepts.
     func admitAssumed(_ assumed: AssumedCaller, _ route: Route, _ explanation: inout RequestExplanation) throws(Stop) {
-        guard route.mode != .none else { return }
+        guard route.mode != .none else { return explainConstants(route, &explanation) }
         explanation.credential = .assumed
         let providers = route.providers.map { snapshot.providers[$0] }
         guard
@@ -145,6 +145,13 @@ extension RequestExplainer {
         let headers = snapshot.authentication.writeIdentityHeaders(
             of: principal, route: route.index, at: clock.unixTime, into: &block)
         explanation.droppedHeaders = headers.dropped
+        explanation.headers = Self.lines(of: block)
+    }
+
+    private func explainConstants(_ route: Route, _ explanation: inout RequestExplanation) {
+        var block = ByteBuffer()
+        _ = snapshot.authentication.writeIdentityHeaders(
+            of: nil, route: route.index, at: clock.unixTime, into: &block)
         explanation.headers = Self.lines(of: block)
     }
 

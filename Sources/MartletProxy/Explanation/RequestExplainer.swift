@@ -86,7 +86,7 @@ package struct RequestExplainer: Sendable {
                 return explanation
             }
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
-            explanation.upstreamPath = upstreamPath(path, route)
+            explanation.upstreamPath = try upstreamPath(path, route)
         } catch {
             let response = ClientResponse(error.failure, offersBasic: offersBasic)
             explanation.outcome =
@@ -162,9 +162,14 @@ package struct RequestExplainer: Sendable {
         _ request: Request, _ path: [UInt8], _ explanation: inout RequestExplanation
     ) throws(Stop) -> Route {
         let routes = snapshot.routes
+        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
+        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
+        _ = parser.parse(request.bytes.span, into: &head)
         explanation.misses = routes.misses(
-            method: request.method.span, authority: request.authority.span, path: path.span)
-        switch routes.match(method: request.method.span, authority: request.authority.span, path: path.span) {
+            method: request.method.span, authority: request.authority.span, path: path.span,
+            unmet: { routes.unmetCondition(of: $0, &head, request.bytes.span) })
+        let found = routes.match(method: request.method.span, authority: request.authority.span, path: path.span)
+        switch routes.resolve(found, &head, request.bytes.span, path: path.span) {
         case .route(let index):
             explanation.route = routes.routes[index]
             return routes.routes[index]
@@ -174,7 +179,13 @@ package struct RequestExplainer: Sendable {
         }
     }
 
-    private func upstreamPath(_ path: [UInt8], _ route: Route) -> String {
+    private func upstreamPath(_ path: [UInt8], _ route: Route) throws(Stop) -> String {
+        if let rewrite = route.rewrite {
+            guard let target = rewrite.target(path: path.span, query: [UInt8]().span) else {
+                throw Stop(.malformed(.rewriteRejected))
+            }
+            return String(decoding: target, as: UTF8.self)
+        }
         let rewrite = route.rewrite(path: path.span)
         return rewrite.becomesRoot ? "/" : String(decoding: path.dropFirst(rewrite.strippedBytes), as: UTF8.self)
     }

@@ -115,9 +115,17 @@ package struct RequestExplanation: Sendable {
     package internal(set) var removedFields: [String] = []
     /// Whether the gateway consumes the credential, so that it is not forwarded.
     package internal(set) var consumesCredential = false
-    /// The path that the upstream gets, without the query.
+    /// The path that the upstream gets, with the query of a rewrite but without the client's.
     package internal(set) var upstreamPath: String?
     package internal(set) var outcome = Outcome.forwarded
+
+    /// Whether the request gets the response of its route.
+    package var isAllowed: Bool {
+        switch outcome {
+        case .forwarded, .answeredLocally, .responded: true
+        case .refused, .undecidable: false
+        }
+    }
 }
 
 /// A response that the gateway writes itself, as the client and the log see it.

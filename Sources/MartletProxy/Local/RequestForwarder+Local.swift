@@ -112,6 +112,9 @@ extension RequestForwarder {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
+        if loop.exchanges[exchange].response.rules.isSet {
+            loop.editResponse(of: exchange, isOwn: loop.exchanges[exchange].forwarding.cluster.isNone)
+        }
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
         loop.announceLimits(of: exchange)
         if loop.exchanges[exchange].request.method != .head {

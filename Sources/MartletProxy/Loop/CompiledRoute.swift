@@ -6,6 +6,17 @@ internal import MartletRouter
 
 /// The settings of a route as plain values.
 struct CompiledRoute: Sendable {
+    /// What few routes have: a request tests for all of it at the same time.
+    struct Extras: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        /// Conditions on the request's own headers and parameters.
+        static let conditions = Extras(rawValue: 1)
+        /// Fields of responses that are set or removed.
+        static let responseFields = Extras(rawValue: 2)
+        static let timeout = Extras(rawValue: 4)
+    }
+
     /// Index of the handler that responds, or −1.
     let mount: Int
     let bodyLimit: Int
@@ -15,7 +26,12 @@ struct CompiledRoute: Sendable {
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
-    /// Its upstream gets the client's `Host`.
+    /// The path changes beyond its prefix.
+    let rewritesTarget: Bool
+    let extras: Extras
+    /// From the request to the response's head, in nanoseconds; `max` without a limit.
+    let timeout: Int64
+    /// Its upstream gets the client's `Host`, and a path that changes by its prefix at most.
     let keepsHost: Bool
     let tunnels: TunnelLimits
     /// Index of its limits on requests, or −1.
@@ -31,7 +47,14 @@ struct CompiledRoute: Sendable {
         streamLimit = route.streamLimit ?? .max
         upstream = route.upstream
         stripsPrefix = route.stripsPrefix
-        keepsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
+        rewritesTarget = route.rewrite != nil
+        let keepsClientsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
+        keepsHost = keepsClientsHost && route.rewrite == nil && route.host == nil
+        timeout = route.timeout.map(\.boundedNanoseconds) ?? .max
+        var extras: Extras = route.isConditional ? .conditions : []
+        if !route.responseHeaders.isEmpty { extras.insert(.responseFields) }
+        if route.timeout != nil { extras.insert(.timeout) }
+        self.extras = extras
         let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
         rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelLimits(route.upgrade)

@@ -1,7 +1,7 @@
 internal import MartletReports
 
 /// Where the counters of a route are.
-struct RouteSlot: Sendable, BitwiseCopyable {
+struct RouteSlot: Sendable, BitwiseCopyable, Equatable {
     let rawValue: Int32
 
     @inline(__always)

@@ -110,6 +110,7 @@ extension ResponseReader {
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
+        if loop.exchanges[exchange].response.rules.isSet { loop.editResponse(of: exchange, isOwn: false) }
         if loop.context.snapshot.editsHeads { editHead(exchange, &loop) }
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {

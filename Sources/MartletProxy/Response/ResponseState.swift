@@ -14,6 +14,8 @@ struct ResponseState: ~Copyable {
     var closesDownstream = false
     /// The end of the response was submitted to the stream.
     var hasEndedStream = false
+    /// What it keeps of its route; few exchanges keep any of it.
+    var rules = ExchangeRouteRules()
     /// Trailer lines.
     var trailers = ByteBuffer()
 

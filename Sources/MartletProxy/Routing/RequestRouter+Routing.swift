@@ -55,9 +55,13 @@ extension RequestRouter {
         guard unsafe normalizePath(exchange, bytes, &loop) else { return nil }
         let path = unsafe loop.exchanges[exchange].record.texts.path
         // The snapshot retains the table: no need to retain it again for the call.
-        let found = unsafe Unmanaged.passUnretained(loop.context.snapshot.routes)._withUnsafeGuaranteedRef {
+        var found = unsafe Unmanaged.passUnretained(loop.context.snapshot.routes)._withUnsafeGuaranteedRef {
             unsafe $0.match(
                 method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
+        }
+        if case .route(let index) = found, !loop.context.snapshot.compiledRoutes[index].extras.isEmpty {
+            guard let resolved = unsafe resolve(found, of: exchange, bytes, &loop) else { return nil }
+            found = resolved
         }
         switch found {
         case .route(let index):

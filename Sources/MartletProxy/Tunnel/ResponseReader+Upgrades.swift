@@ -33,6 +33,7 @@ extension ResponseReader {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeSwitch(
             response, bytes, to: loop.exchanges.tunnels[loop.exchanges[exchange].tunnel].offer.name.bytes,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
+        if loop.exchanges[exchange].response.rules.isSet { loop.editResponse(of: exchange, isOwn: false) }
         if loop.context.snapshot.editsHeads { editHead(exchange, &loop) }
         loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
     }

@@ -1,6 +1,8 @@
 internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
+internal import MartletResponder
+internal import MartletRouter
 
 /// Header injection: forwards a request with the head that ``UpstreamHeadWriter`` writes.
 extension RequestRouter {
@@ -16,16 +18,19 @@ extension RequestRouter {
         if case .hash(let header) = loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
             unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
         }
-        unsafe writeHead(exchange, request, bytes, &loop)
+        guard unsafe writeHead(exchange, request, bytes, &loop) else {
+            return loop.reject(exchange, .malformed(.rewriteRejected))
+        }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
 
     /// Writes the upstream's head, and stores what will be needed of it.
+    /// - Returns: whether there is one: the rewritten path is one that an upstream may get.
     @inline(__always)
     private mutating func writeHead(
         _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
-    ) {
+    ) -> Bool {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
         let tunnel = unsafe lent.pointee.tunnel
@@ -46,7 +51,9 @@ extension RequestRouter {
                 request, &head, bytes, from: &connection.pointee.origin, $0, trailers: &lent.pointee.trailers,
                 into: &lent.pointee.forwarding.head)
         }
+        guard !written.isRejected else { return false }
         unsafe lent.pointee.headerRules.begin(route: request.route, rules: written.rules)
         unsafe lent.pointee.forwarding.hostLine = written.hostLine
+        return true
     }
 }

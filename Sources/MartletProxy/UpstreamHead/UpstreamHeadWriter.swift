@@ -53,6 +53,8 @@ enum UpstreamHeadWriter {
         let rules: RequestFieldFilter.Rules
         /// Offsets of the `Host` line that the gateway wrote; 0 where the client's is forwarded unchanged.
         var hostLine: (start: Int, end: Int) = (0, 0)
+        /// The rewritten path is none that an upstream may get: the head must not be sent.
+        var isRejected = false
     }
 
     /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields.
@@ -81,8 +83,7 @@ enum UpstreamHeadWriter {
             // " HTTP/1.1" and a line break follow the target.
             filter.begin(with: ByteRange(from: head.methodText.start, to: head.target.end &+ 11))
         } else {
-            written.hostLine = unsafe writeRequestLine(
-                &head, bytes, path: request.path, snapshot, request.route, into: &out)
+            unsafe writeRequestLine(&written, &head, bytes, path: request.path, snapshot, request.route, into: &out)
         }
         if request.hasCookie {
             unsafe writeFieldsWithCookies(&filter, &head, bytes, snapshot, request.route, into: &out)
@@ -190,18 +191,24 @@ enum UpstreamHeadWriter {
     }
 
     /// Writes the request line and `Host` where they change.
-    /// - Returns: the offsets of the `Host` line.
     @inline(never)
     private static func writeRequestLine(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>,
+        _ written: inout Written, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        path: UnsafeBufferPointer<UInt8>,
         _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
-    ) -> (start: Int, end: Int) {
+    ) {
         unsafe out.append(bytes[head.methodText])
         out.append(" ")
-        unsafe writePath(path, snapshot, route, into: &out)
-        if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
+        if let rewrite = snapshot.compiledRoutes[route].rewritesTarget ? snapshot.routes.routes[route].rewrite : nil {
+            let target = unsafe rewrite.target(path: path.span, query: bytes[head.query].span)
+            written.isRejected = target == nil
+            if let target { out.append(target) }
+        } else {
+            unsafe writePath(path, snapshot, route, into: &out)
+            if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
+        }
         out.append(" HTTP/1.1\r\n")
-        return unsafe writeHost(bytes[head.authority], snapshot, route, into: &out)
+        written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, route, into: &out)
     }
 
     /// Writes the normalized path, its prefix stripped where the route says so.
@@ -221,6 +228,13 @@ enum UpstreamHeadWriter {
     private static func writeHost(
         _ authority: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
     ) -> (start: Int, end: Int) {
+        if let host = snapshot.routes.routes[route].host {
+            out.append("Host: ")
+            out.append(text: host)
+            out.append("\r\n")
+            // No endpoint's name replaces it.
+            return (0, 0)
+        }
         let start = out.count
         out.append("Host: ")
         switch snapshot.upstreams[snapshot.compiledRoutes[route].upstream].host {

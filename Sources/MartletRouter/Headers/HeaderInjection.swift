@@ -27,6 +27,7 @@ package struct HeaderInjection: Sendable {
                 case .attribute(.route): parts += ["route", route]
                 case .attribute(let attribute): parts += ["attribute", attribute.rawValue]
                 case .claim(let claim): parts += ["claim", claim]
+                case .constant(let text): parts += ["value", text]
                 }
                 parts.append(header.encoding.rawValue)
                 parts += header.join.map { ["join", $0] } ?? ["-"]
@@ -42,16 +43,25 @@ package struct HeaderInjection: Sendable {
     /// Its index in ``RouteTable/injections``.
     package let id: Int
     private let templates: [HeaderTemplate]
+    /// Those that say nothing about a caller.
+    private let constants: [HeaderTemplate]
+    /// Whether public routes have headers, too.
+    package var hasConstants: Bool { !constants.isEmpty }
 
-    /// - Parameter headers: `nil` for the default set.
+    /// - Parameter headers: `nil` for the default set, which constants do not replace.
     init(id: Int, headers: [HeaderConfiguration]?, route: String) {
         self.id = id
+        let own = (headers ?? []).map { HeaderTemplate($0, route: route) }
+        let replacesDefaults = headers.map { $0.isEmpty || $0.contains { !$0.isConstant } } ?? false
+        constants = own.filter(\.isConstant)
+        let defaults = [
+            HeaderTemplate("X-Auth-Subject", .attribute(.subject)),
+            HeaderTemplate("X-Auth-Provider", .attribute(.provider)),
+            HeaderTemplate("X-Auth-Email", .verifiedEmail),
+        ]
+        let names = Set(own.map { ReservedNames.letters(of: $0.name) })
         templates =
-            headers.map { $0.map { HeaderTemplate($0, route: route) } } ?? [
-                HeaderTemplate("X-Auth-Subject", .attribute(.subject)),
-                HeaderTemplate("X-Auth-Provider", .attribute(.provider)),
-                HeaderTemplate("X-Auth-Email", .verifiedEmail),
-            ]
+            (replacesDefaults ? [] : defaults.filter { !names.contains(ReservedNames.letters(of: $0.name)) }) + own
     }
 
     /// Appends one `Name: value` line with CRLF for each header that has a value.
@@ -69,6 +79,11 @@ package struct HeaderInjection: Sendable {
             }
         }
         return dropped
+    }
+
+    /// Appends the lines of constant headers alone, for a route that knows no callers.
+    package func renderConstants(into buffer: inout ByteBuffer) {
+        for template in constants { _ = template.render(nil, into: &buffer) }
     }
 
     /// The claims of the headers, by their own names and without duplicates.
@@ -91,4 +106,9 @@ package struct DroppedHeader: Sendable, Equatable {
     package let name: String
     /// One of the `header.` codes.
     package let reason: ErrorCode
+}
+
+extension HeaderConfiguration {
+    /// Whether its value is the same for every request.
+    var isConstant: Bool { if case .constant = value { true } else { false } }
 }

@@ -12,6 +12,7 @@ final class HeaderTemplate: Sendable {
         case claim(String)
         /// `email`, where `email_verified` is true.
         case verifiedEmail
+        case constant(String)
     }
 
     /// The value before encoding.
@@ -37,8 +38,9 @@ final class HeaderTemplate: Sendable {
             switch header.value {
             case .attribute(let attribute): .attribute(attribute)
             case .claim(let claim): .claim(claim)
+            case .constant(let text): .constant(text)
             }
-        encoding = header.encoding
+        encoding = header.isConstant ? .ascii : header.encoding
         join = header.join
         fallback = header.fallback
         self.route = route
@@ -53,6 +55,9 @@ final class HeaderTemplate: Sendable {
         fallback = nil
         route = ""
     }
+
+    /// Whether its value is the same for every request.
+    var isConstant: Bool { if case .constant = source { true } else { false } }
 
     /// Appends `Name: value` and CRLF, or nothing.
     ///
@@ -78,6 +83,7 @@ final class HeaderTemplate: Sendable {
 
     private func value(for principal: Principal?) -> Value {
         if case .attribute(.route) = source { return .text(route) }
+        if case .constant(let text) = source { return .text(text) }
         guard let principal else { return .absent }
         switch source {
         case .attribute(let attribute): return Self.text(of: attribute, principal).map { .text($0) } ?? .absent
@@ -85,6 +91,7 @@ final class HeaderTemplate: Sendable {
         case .verifiedEmail:
             guard case .bool(true)? = principal.identity.claims["email_verified"] else { return .absent }
             return value(of: principal.identity.claims["email"])
+        case .constant(let text): return .text(text)
         }
     }
 
@@ -92,7 +99,7 @@ final class HeaderTemplate: Sendable {
     func claim(of principal: Principal) -> (name: String, value: JSONValue)? {
         let name: String
         switch source {
-        case .attribute: return nil
+        case .attribute, .constant: return nil
         case .claim(let claim): name = claim
         case .verifiedEmail:
             guard case .bool(true)? = principal.identity.claims["email_verified"] else { return nil }

@@ -66,6 +66,32 @@ private import Glibc
         return status == PCRE2_ERROR_NOMATCH ? .unmatched : .failed
     }
 
+    /// How many groups the pattern has.
+    var groupCount: Int {
+        var count: UInt32 = 0
+        return unsafe pcre2_pattern_info_8(code, UInt32(PCRE2_INFO_CAPTURECOUNT), &count) == 0 ? Int(count) : 0
+    }
+
+    /// Matches a whole subject.
+    /// - Returns: the outcome, and if it matches where its groups are: first the whole, then up to nine groups; an empty
+    ///   range for a group that took no part.
+    func groups(in subject: Span<UInt8>) -> (outcome: Outcome, groups: [Range<Int>]) {
+        guard let matchData = unsafe pcre2_match_data_create_8(10, nil) else { return (.failed, []) }
+        defer { unsafe pcre2_match_data_free_8(matchData) }
+        let status = unsafe subject.withUnsafeBufferPointer { bytes in
+            unsafe pcre2_match_8(code, bytes.baseAddress, bytes.count, 0, 0, matchData, limits)
+        }
+        guard status >= 0 else { return (status == PCRE2_ERROR_NOMATCH ? .unmatched : .failed, []) }
+        guard let offsets = unsafe pcre2_get_ovector_pointer_8(matchData) else { return (.failed, []) }
+        // 0: more groups than there is room for, of which the first are filled in.
+        let groups = (0..<(status == 0 ? 10 : Int(status))).map { group -> Range<Int> in
+            let (start, end) = unsafe (offsets[2 * group], offsets[2 * group + 1])
+            // A group without part in the match has the greatest of all offsets.
+            return start <= end && end <= subject.count ? start..<end : 0..<0
+        }
+        return (.matched, groups)
+    }
+
     private static func compile(_ source: String, _ subject: Subject) throws(PatternError) -> OpaquePointer {
         var options = PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C
         switch subject {

@@ -64,11 +64,28 @@ struct RouteIndex: Sendable {
         var failed = false
         /// The methods of routes that match except for the method; collected only if `collectsMethods`.
         var allowed: MethodSet = []
-        var collectsMethods = false
+        private(set) var collectsMethods = false
+        /// Routes up to this index are left out.
+        private(set) var last: Int32 = -1
+        /// Whether it is more than a search for the first route.
+        private(set) var isUnusual = false
         /// Whether one of those routes names methods; collected only if `collectsMethods`.
         var namesMethods = false
 
         init(_ methods: MethodSet) { self.methods = methods }
+
+        /// Searches for the first route after another one.
+        init(_ methods: MethodSet, after route: Int) {
+            self.methods = methods
+            last = Int32(truncatingIfNeeded: route)
+            isUnusual = true
+        }
+
+        /// Collects methods instead.
+        mutating func collectMethods() {
+            collectsMethods = true
+            isUnusual = true
+        }
     }
 
     let nodes: [Node]
@@ -80,6 +97,8 @@ struct RouteIndex: Sendable {
     let globSegments: [PathGlob.Segment]
     let globText: [UInt8]
     let expressions: ExpressionList
+    /// For each route, whether it has conditions besides host, path and method.
+    let conditional: [Bool]
     let hosts: HostIndex
     /// The root of the routes for any host.
     let anyHost: Int
@@ -153,7 +172,7 @@ struct RouteIndex: Sendable {
     private func scan(_ node: UnsafePointer<Node>, _ path: Span<UInt8>, _ search: inout Search) {
         guard unsafe node.pointee.openStart < node.pointee.openEnd else { return }
         guard unsafe node.pointee.route < search.best, unsafe !node.pointee.methods.isDisjoint(with: search.methods),
-            !search.collectsMethods
+            !search.isUnusual
         else { return unsafe scanAll(node.pointee.openStart, node.pointee.openEnd, path, &search) }
         search.best = unsafe node.pointee.route
         search.failed = false
@@ -165,10 +184,8 @@ struct RouteIndex: Sendable {
         while index < Int(end) {
             let entry = entries[index]
             if entry.route >= search.best { return }
-            if search.collectsMethods {
-                let outcome = test(entry.remainder, path)
-                if case .matched = outcome { search.allowed.formUnion(entry.methods) }
-                if outcome != .unmatched, entry.methods != .any { search.namesMethods = true }
+            if search.isUnusual {
+                visit(entry, path, &search)
             } else if !entry.methods.isDisjoint(with: search.methods) {
                 switch test(entry.remainder, path) {
                 case .unmatched: break
@@ -184,6 +201,23 @@ struct RouteIndex: Sendable {
             }
             index &+= 1
         }
+    }
+
+    /// Tests an entry in a search for more than the first route.
+    @inline(never)
+    private func visit(_ entry: Entry, _ path: Span<UInt8>, _ search: inout Search) {
+        if search.collectsMethods {
+            let outcome = test(entry.remainder, path)
+            // What a route with conditions allows is allowed to some requests alone.
+            if case .matched = outcome, !conditional[Int(entry.route)] { search.allowed.formUnion(entry.methods) }
+            if outcome != .unmatched, entry.methods != .any { search.namesMethods = true }
+            return
+        }
+        guard entry.route > search.last, !entry.methods.isDisjoint(with: search.methods) else { return }
+        let outcome = test(entry.remainder, path)
+        guard outcome != .unmatched else { return }
+        search.best = entry.route
+        search.failed = outcome == .failed
     }
 
     private func test(_ remainder: Remainder, _ path: Span<UInt8>) -> RegularExpression.Outcome {

@@ -15,9 +15,11 @@ struct RouteIndexBuilder {
     private var globSegments: [PathGlob.Segment] = []
     private var globText: [UInt8] = []
     private var expressions: [RegularExpression] = []
+    private var conditional: [Bool] = []
 
     /// Adds a route; must be called in file order.
     mutating func add(_ pattern: RoutePattern, route: Int) {
+        conditional.append(!pattern.conditions.isEmpty)
         let hosts = pattern.hosts.isEmpty ? [0] : Set(pattern.hosts).map { root(of: $0) }
         switch pattern.path {
         case .any:
@@ -142,7 +144,7 @@ struct RouteIndexBuilder {
         let (edges, labels) = layOutEdges()
         return RouteIndex(
             nodes: flat, entries: entries, edges: edges, labels: labels, globSegments: globSegments, globText: globText,
-            expressions: ExpressionList(expressions),
+            expressions: ExpressionList(expressions), conditional: conditional,
             hosts: HostIndex(roots), anyHost: 0)
     }
 

@@ -1,3 +1,6 @@
+import MartletConfig
+import MartletHTTP
+
 /// The compiled `match` of a route.
 struct RoutePattern: Sendable {
     enum Path: Sendable {
@@ -10,6 +13,8 @@ struct RoutePattern: Sendable {
     let hosts: [HostPattern]
     let path: Path
     let methods: MethodSet
+    /// Conditions on the request's own headers and parameters; all must hold.
+    var conditions: [RequestCondition] = []
 
     /// Whether the host matches. The direct test, for explanations.
     func matches(authority: Span<UInt8>) -> Bool {
@@ -25,6 +30,18 @@ struct RoutePattern: Sendable {
         // If neither path nor method matches, report the path, which is more helpful to operators.
         if methods.isDisjoint(with: method) { return outcome == .matched ? .method : .path }
         return outcome == .unmatched ? .path : nil
+    }
+
+    /// Tests the conditions.
+    /// - Returns: the outcome, and where the value is that does not match.
+    func test(
+        _ head: inout RequestHead, _ bytes: Span<UInt8>
+    ) -> (outcome: RegularExpression.Outcome, source: RequestConditionConfiguration.Source) {
+        for condition in conditions {
+            let outcome = condition.outcome(&head, bytes)
+            if outcome != .matched { return (outcome, condition.source) }
+        }
+        return (.matched, .header)
     }
 
     /// Matches the path.

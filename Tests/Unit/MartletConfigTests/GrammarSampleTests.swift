@@ -117,6 +117,18 @@ let fullSample = """
       - { name: far, match: { path: /far }, auth: none, upgrade: [], upstream: far }
       - { name: plain, match: { path: /plain }, auth: none, upgrade: { close_on_expiry: false }, upstream: plain }
       - { name: behind, match: { path: /behind }, auth: none, upstream: behind }
+      - name: ruled
+        match:
+          path: /ruled/**
+          headers: [{ name: X-Canary, equals: 1 }, { name: Cookie, present: true }]
+          query: [{ name: v, prefix: "2" }, { name: w, matches: "[0-9]+" }]
+        auth: { providers: [apple] }
+        headers:
+          set: { X-Env: { value: prod } }
+          response: { set: { Cache-Control: no-store }, remove: [Server] }
+        rewrite: { strip_prefix: /ruled, regex: "/u/(.*)", to: "/u?id=$1", add_prefix: /api, host: Internal.example:81 }
+        timeout: 30s
+        upstream: api
       - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "https://www.example.com$path?$query", status: 308 } }
       - { name: closed, match: { path: /beta/** }, respond: { status: 503, body: "<p>soon</p>", content_type: text/html } }
     """
@@ -225,6 +237,27 @@ let fullSample = """
             return
         }
         #expect(routes[2].setHeaders == nil)
+    }
+
+    @Test func `has routes with rules for requests and responses`() throws {
+        let route = try #require(load(fullSample).configuration?.routes.first { $0.name.value == "ruled" })
+        #expect(route.conditions.map(\.name.value) == ["X-Canary", "Cookie", "v", "w"])
+        #expect(route.conditions.map(\.source) == [.header, .header, .query, .query])
+        guard case .equals("1") = route.conditions[0].test, case .present(true) = route.conditions[1].test,
+            case .prefix("2") = route.conditions[2].test, case .matches(let pattern) = route.conditions[3].test
+        else {
+            Issue.record("\(route.conditions)")
+            return
+        }
+        #expect(pattern.value == "[0-9]+" && route.timeout == .seconds(30) && route.stripPrefix?.value == "/ruled")
+        #expect(route.rewrite.expression?.value == "/u/(.*)" && route.rewrite.replacement?.value == "/u?id=$1")
+        #expect(route.rewrite.addPrefix?.value == "/api" && route.rewrite.host == "internal.example:81")
+        guard case .constant("prod")? = route.setHeaders?.first?.value else {
+            Issue.record("\(route.setHeaders ?? [])")
+            return
+        }
+        #expect(route.responseHeaders.set == [.init(name: "Cache-Control", value: "no-store")])
+        #expect(route.responseHeaders.remove == ["server"])
     }
 
     @Test func `has routes with responses of their own`() throws {

@@ -79,7 +79,10 @@ import Testing
         var lasting = UpgradeConfiguration()
         lasting.closeOnExpiry = .never
         #expect(
-            upgrades == [UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration(), .none, .none])
+            upgrades == [
+                UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration(), UpgradeConfiguration(),
+                .none, .none,
+            ])
     }
 
     @Test func `warns of Unix sockets whose clients share a throttle`() throws {

@@ -16,6 +16,8 @@ struct RouteBench {
     var upgrade = UpgradeConfiguration()
     /// The `Host` that its upstream gets, the second of two.
     var host = UpstreamConfiguration.HostPolicy.keep
+    /// More settings.
+    var change: (inout RouteConfiguration) -> Void = { _ in }
 
     /// A handler of this process, with a limit of 77 bytes, and the route.
     func compile() -> (mount: CompiledRoute, route: CompiledRoute) {
@@ -25,6 +27,7 @@ struct RouteBench {
             stripPrefix: stripPrefix.map { located($0) }, bodyLimit: bodyLimit,
             forwardsCredentials: forwardsCredentials, upstream: located("second"))
         route.upgrade = upgrade
+        change(&route)
         let mount = RouteMount(name: "auth", hosts: [], path: "/auth/**", location: Self.somewhere, bodyLimit: 77)
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(

@@ -1,5 +1,6 @@
 import MartletConfig
 import MartletHTTP
+import MartletReports
 import MartletTesting
 import Testing
 

@@ -195,6 +195,21 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         #expect(try render(set, nil).0 == "X-B: anonymous\r\nX-C: r\r\nX-D: \r\n")
     }
 
+    @Test func `that are constant leave the default ones, and say nothing about the caller`() throws {
+        let constant = [header("X-Env", .constant("prod 100%; a=\"b\""))]
+        let line = "X-Env: prod 100%; a=\"b\"\r\n"
+        #expect(
+            try render(constant, principal()).0 == "X-Auth-Subject: apple:001.abc\r\nX-Auth-Provider: apple\r\n" + line)
+        #expect(try render(constant, nil).0 == line)
+        let own = [header("x_auth_subject", .constant("one"))]
+        #expect(try render(own, principal()).0 == "X-Auth-Provider: apple\r\nx_auth_subject: one\r\n")
+        let mixed = constant + [header("X-A", .attribute(.provider))]
+        #expect(try render(mixed, principal()).0 == line + "X-A: apple\r\n")
+        let table = try compiled([route("a", path: glob("/a"), set: constant), route("b", auth: .none)])
+        #expect(table.reservedNames.contains("x_env") && table.injections.map(\.id) == [0, 1])
+        #expect(Compilation([route(set: [header("Cookie", .constant("a"))])]).codes == [.configBadHeader])
+    }
+
     @Test func `are shared by routes with equal headers`() throws {
         let same = [header("X-A", .claim("a"), join: ",")]
         let table = try compiled([

@@ -1,0 +1,61 @@
+private import MartletCore
+
+/// `headers.response:` of a route.
+struct RouteResponseHeaders: ConfigurationDecodable {
+    private(set) var value = ResponseHeaderConfiguration()
+
+    /// Names that belong to the gateway in responses, beyond those that no message may have set; in lower case.
+    private static let own = ["date", "set-cookie", "alt-svc"]
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional(
+                "set", .map(.text),
+                "Headers with constant values, in place of the upstream's; also of responses of the"
+                    + " gateway itself."),
+            .optional(
+                "remove", .list(.text, nonEmpty: false), default: "[]", "The upstream's headers that are removed."),
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
+        value.remove = removed.map(\.value.lowercased)
+        guard let node = reader.node("set") else { return }
+        guard let entries = node.entries else {
+            reader.diagnostics.add(node.mismatch("set: ", mustBe: "a block of names"))
+            return
+        }
+        var names: Set<String> = []
+        for entry in entries {
+            do throws(ConfigurationError) {
+                let header = try HeaderName(entry.key)
+                try Self.check(header, at: entry.key.location, &names)
+                if removed.contains(where: { $0.value.lowercased == header.lowercased }) {
+                    throw ConfigurationError(
+                        .configConflictingKeys, at: entry.key.location,
+                        "header \(quoted(header.text)) is both set and removed")
+                }
+                let text = try reader.labeled(header.text) { () throws(ConfigurationError) in
+                    try FieldValueText(decoding: entry.value).text
+                }
+                value.set.append(.init(name: header.text, value: text))
+            } catch {
+                reader.diagnostics.add(error)
+            }
+        }
+    }
+
+    private static func check(
+        _ header: HeaderName, at location: SourceLocation, _ names: inout Set<String>
+    ) throws(ConfigurationError) {
+        guard !own.contains(header.lowercased) else {
+            throw ConfigurationError(
+                .configBadHeader, at: location, "\(quoted(header.text)) is managed by the gateway and cannot be set")
+        }
+        guard names.insert(header.lowercased).inserted else {
+            throw ConfigurationError(
+                .configDuplicateName, at: location, "header \(quoted(header.text)) is set twice")
+        }
+    }
+}
