@@ -112,6 +112,8 @@ import Testing
         let upstream = try ScriptedUpstream { try $0.respond(200, body: "ok") }
         var config = GatewayConfig(endpoints: [upstream.url], routes: Self.open("rate: [slow]"))
         config.more = "rate_limits: { slow: { key: address, rate: 1/h } }\n"
+        // A new configuration reaches one loop after the other.
+        config.server = "workers: 1"
         try withMartlet(config.text) { gateway throws in
             #expect(try gateway.get("/limited/a").status == 200)
             #expect(try gateway.get("/limited/a").status == 429)

@@ -9,7 +9,7 @@ extension ResponseReader {
     @inline(never)
     mutating func editHead(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         cutCookies(exchange, &loop)
-        loop.announceLimits(of: exchange)
+        RateLimitFields.append(of: exchange, &loop)
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
     }
 

@@ -155,14 +155,14 @@ extension RequestRouter {
 }
 
 /// Responses that tell what is left.
-extension LoopState {
+enum RateLimitFields {
     /// Adds what is left of the limits to the pending head of a response.
-    mutating func announceLimits(of exchange: Handle<Exchange>) {
-        guard exchanges[exchange].record.limits.isAnnounced else { return }
+    static func append(of exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard loop.exchanges[exchange].record.limits.isAnnounced else { return }
         // Before the empty line that ends the head.
-        context.scratch.pending[exchange].truncate(to: context.scratch.pending[exchange].count &- 2)
-        let lent = unsafe exchanges.all.address(of: exchange)
-        unsafe lent.pointee.record.limits.append(to: &context.scratch.pending[exchange])
-        context.scratch.pending[exchange].append("\r\n\r\n")
+        loop.context.scratch.pending[exchange].truncate(to: loop.context.scratch.pending[exchange].count &- 2)
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        unsafe lent.pointee.record.limits.append(to: &loop.context.scratch.pending[exchange])
+        loop.context.scratch.pending[exchange].append("\r\n\r\n")
     }
 }

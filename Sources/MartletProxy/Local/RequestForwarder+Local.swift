@@ -116,7 +116,7 @@ extension RequestForwarder {
             loop.editResponse(of: exchange, isOwn: loop.exchanges[exchange].forwarding.cluster.isNone)
         }
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
-        loop.announceLimits(of: exchange)
+        RateLimitFields.append(of: exchange, &loop)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

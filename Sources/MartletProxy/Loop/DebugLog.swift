@@ -46,7 +46,9 @@ package struct DebugLog: Sendable {
         if let provider { fields.append(("provider", provider.name)) }
         if let cause = error.cause as? StoreError { fields.append(("cause", "\(cause.code)")) }
         logger.debug("credential rejected", fields)
-        guard let provider, let explaining = provider.explaining, error.disposition == .rejected else { return }
+        // A log line is no reason to send a credential to another system once more.
+        guard let provider, let explaining = provider.explaining, error.disposition == .rejected, !provider.isSelective
+        else { return }
         let explanations = explanations
         guard explanations.underWay.add(1, ordering: .relaxed).newValue <= DebugLog.explanationLimit else {
             explanations.underWay.subtract(1, ordering: .relaxed)

@@ -41,7 +41,7 @@ package final class Snapshot: Sendable {
     /// The limits on requests of routes.
     package let routeLimits: RouteLimitPlans
     /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
-    let editsHeads: Bool
+    var editsHeads: Bool { hasBrowser || routeLimits.announce }
     /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
     /// the request, or limits that count by the caller.
     let hasOtherCredentials: Bool
@@ -62,7 +62,6 @@ package final class Snapshot: Sendable {
         hasBrowser = signIn.browser != nil
         readsRequests = authentication.readsRequests
         hasOtherCredentials = hasBrowser || readsRequests || routeLimits.needCaller
-        editsHeads = hasBrowser || routeLimits.announce
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }

@@ -171,7 +171,7 @@ import Testing
                 !site.identifiers("account.deleted", of: person).isEmpty
             }
             // The app tries again; its session may have ended.
-            let again = try AppleLifeStage.delete(token, at: site.gateway)
+            let again = try Self.served { try AppleLifeStage.delete(token, at: site.gateway) }
             #expect([202, 401].contains(again.status), "step \(number): \(again)")
             try waitUntil("the session of step \(number) ends") {
                 try AppleLifeStage.status(token, at: site.gateway) == 401

@@ -23,7 +23,7 @@ func withRedis<Result>(
 
 /// Waits until the condition holds, and lets other tests have the thread meanwhile.
 func eventually(
-    _ what: String, within limit: Duration = .seconds(10), _ condition: () throws -> Bool
+    _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
 ) async throws {
     let start = ContinuousClock.now
     while try !condition() {

@@ -149,7 +149,7 @@ func withSubscriber(
 
 /// Waits until something holds.
 func eventually(
-    _ what: String, within limit: Duration = .seconds(10), _ holds: () async throws -> Bool
+    _ what: String, within limit: Duration = .seconds(30), _ holds: () async throws -> Bool
 ) async throws {
     let start = ContinuousClock.now
     while try await !holds() {
