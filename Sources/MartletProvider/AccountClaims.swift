@@ -41,10 +41,6 @@ package import MartletJSON
 extension Identity {
     /// The identity with the claims of its account.
     package func adding(_ claims: AccountClaims, provider: String) -> Identity {
-        Identity(
-            providerSubject: providerSubject, issuer: issuer,
-            claims: claims.merged(into: self.claims, provider: provider), authTime: authTime, issuedAt: issuedAt,
-            expiresAt: expiresAt, reusableUntil: reusableUntil, binding: binding, subjectSource: subjectSource,
-            bodyDigest: bodyDigest)
+        changed(claims: claims.merged(into: self.claims, provider: provider))
     }
 }

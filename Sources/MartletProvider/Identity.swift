@@ -59,10 +59,15 @@ public struct Identity: Sendable {
     }
 
     /// The same identity, not reused for another request.
-    package var forOneRequest: Identity {
+    package var forOneRequest: Identity { changed(reusableUntil: UnixTime(seconds: 0)) }
+
+    /// A copy in which what is given differs.
+    package func changed(
+        claims: JSONObject? = nil, reusableUntil: UnixTime? = nil, binding: CredentialBinding? = nil
+    ) -> Identity {
         Identity(
-            providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime, issuedAt: issuedAt,
-            expiresAt: expiresAt, reusableUntil: UnixTime(seconds: 0), binding: binding, subjectSource: subjectSource,
-            bodyDigest: bodyDigest)
+            providerSubject: providerSubject, issuer: issuer, claims: claims ?? self.claims, authTime: authTime,
+            issuedAt: issuedAt, expiresAt: expiresAt, reusableUntil: reusableUntil ?? self.reusableUntil,
+            binding: binding ?? self.binding, subjectSource: subjectSource, bodyDigest: bodyDigest)
     }
 }

@@ -112,9 +112,6 @@ extension Identity {
     /// The same identity for a session that is bound to a key; unchanged without one.
     func bound(to thumbprint: String?) -> Identity {
         guard let thumbprint else { return self }
-        return Identity(
-            providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime, issuedAt: issuedAt,
-            expiresAt: expiresAt, reusableUntil: reusableUntil,
-            binding: CredentialBinding(keyThumbprint: thumbprint), subjectSource: subjectSource)
+        return changed(binding: CredentialBinding(keyThumbprint: thumbprint))
     }
 }
