@@ -180,8 +180,8 @@ extension GatewayConfiguration {
         return reader.namedBlocks("upstreams", noun: "upstream", as: UpstreamConfiguration.Block.self).map {
             name, block in
             UpstreamConfiguration(
-                name: name, endpoints: block.endpoints.elements, timeouts: block.timeouts, host: block.host,
-                balance: block.balance, transport: block.transport)
+                name: name, members: block.members.elements, timeouts: block.timeouts, host: block.host,
+                balance: block.balance, transport: block.transport, policies: block.policies)
         }
     }
 

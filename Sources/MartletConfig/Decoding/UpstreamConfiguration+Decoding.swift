@@ -1,44 +1,51 @@
 extension UpstreamConfiguration {
     /// The keys of one entry of `upstreams:`; its name is the entry's key.
     struct Block: ConfigurationDecodable {
-        let endpoints: NonEmpty<Located<EndpointAddress>>
+        let members: NonEmpty<EndpointConfiguration>
         let timeouts: UpstreamTimeouts
         let host: HostPolicy
         let balance: Balance
         let transport: UpstreamTransport
+        let policies: UpstreamPolicies
 
         static var grammar: ConfigurationGrammar? {
             let keys: [ConfigurationGrammar.Key] = [
                 .required(
-                    "endpoints", .list(.text, nonEmpty: true),
-                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request."
+                    "endpoints",
+                    .list(.either([.text, .block(of: EndpointConfiguration.Block.self)]), nonEmpty: true),
+                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request; or `{ url: http://host, weight: 2, backup: true }`."
                 ),
                 .optional("timeouts", .block(of: UpstreamTimeouts.self), "Timeouts of the upstream side."),
                 .optional(
                     "host", .text, default: "keep",
                     "The `Host` sent to the upstream: `keep` (the client's), `endpoint`, or a name."),
                 .optional(
-                    "balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests",
-                    "Load balancing; `hash:<header>` sends equal values to the same endpoint."),
+                    "balance",
+                    .either([
+                        .pattern("^(least_requests|round_robin|hash:.+)$"),
+                        .block(of: UpstreamConfiguration.HeaderHash.self),
+                    ]), default: "least_requests",
+                    "Load balancing; `hash:<header>`, `hash:subject` and `hash:address` send equal values to the same endpoint."
+                ),
             ]
-            return .init(
-                keys + UpstreamTransport.keys
-                    + [
-                        .optional("health_check", .unsupported, "Not supported yet."),
-                        .optional("outlier", .unsupported, "Not supported yet."),
-                        .optional("retries", .unsupported, "Not supported yet."),
-                    ])
+            return .init(keys + UpstreamTransport.keys + UpstreamPolicies.keys)
         }
 
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            for key in ["health_check", "outlier", "retries"] { reader.unsupported(key) }
             timeouts = reader.block("timeouts") ?? UpstreamTimeouts()
             host = reader.optional("host", default: .keep)
             balance = reader.optional("balance", default: .leastRequests)
-            let endpoints = reader.expected("endpoints", as: NonEmpty<Located<EndpointAddress>>.self)
-            transport = UpstreamTransport(from: &reader, endpoints: endpoints?.elements ?? [])
-            guard let endpoints else { throw .alreadyReported }
-            self.endpoints = endpoints
+            let members = reader.expected("endpoints", as: NonEmpty<EndpointConfiguration>.self)
+            transport = UpstreamTransport(from: &reader, endpoints: members?.map(\.address) ?? [])
+            policies = UpstreamPolicies(
+                from: &reader, endpoints: members?.elements ?? [], transport: transport)
+            guard let members else { throw .alreadyReported }
+            if members.allSatisfy({ $0.weight == 0 }) {
+                reader.error(
+                    .configBadValue, at: members.first.address.location,
+                    "endpoints: at least one needs a weight above 0, or none gets requests")
+            }
+            self.members = members
         }
     }
 }
@@ -59,24 +66,63 @@ extension UpstreamConfiguration.HostPolicy: ConfigurationValue {
 }
 
 extension UpstreamConfiguration.Balance: ConfigurationValue {
-    /// `least_requests`, `round_robin` or `hash:<header>`.
+    /// `least_requests`, `round_robin`, `hash:subject`, `hash:address` or `hash:<header>`; or `{ hash: header, name: … }`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        guard node.entries == nil else {
+            var diagnostics = Diagnostics()
+            let block = node.decode(UpstreamConfiguration.HeaderHash.self, title: "balance", into: &diagnostics)
+            guard let block else { throw ConfigurationError(diagnostics.errors) }
+            self = .hash(header: block.name)
+            return
+        }
         let text = try node.text()
         switch text {
         case "least_requests": self = .leastRequests
         case "round_robin": self = .roundRobin
+        case "hash:subject": self = .hashSubject
+        case "hash:address": self = .hashAddress
         default:
             guard text.hasPrefix("hash:") else {
-                let names = ["least_requests", "round_robin"]
+                let names = ["least_requests", "round_robin", "hash:subject", "hash:address"]
                 let hint = Suggestion.phrase(for: text, among: names)
                 throw node.error(
-                    .configBadValue, "must be least_requests, round_robin or hash:<header>, not \(quoted(text))\(hint)")
+                    .configBadValue,
+                    "must be least_requests, round_robin, hash:subject, hash:address or hash:<header>, "
+                        + "not \(quoted(text))\(hint)")
             }
             let name = text.dropFirst(5)
             guard !name.isEmpty, name.utf8.allSatisfy(HeaderName.isTokenByte) else {
                 throw node.error(.configBadHeader, "\(quoted(String(name))) is not a header name")
             }
             self = .hash(header: name.lowercased())
+        }
+    }
+}
+
+extension UpstreamConfiguration {
+    /// `{ hash: header, name: X-Key }`: also for headers that are called `subject` or `address`.
+    struct HeaderHash: ConfigurationDecodable {
+        /// In lower case.
+        let name: String
+
+        static var grammar: ConfigurationGrammar? {
+            .init([
+                .required("hash", .constant("header"), "By a request header."),
+                .required("name", .text, "The name of the header."),
+            ])
+        }
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            let what = reader.expected("hash", as: Located<String>.self)
+            let name = try reader.required("name", as: Located<String>.self)
+            if let what, what.value != "header" {
+                reader.error(.configBadValue, at: what.location, "hash: must be header, not \(quoted(what.value))")
+            }
+            guard !name.value.isEmpty, name.value.utf8.allSatisfy(HeaderName.isTokenByte) else {
+                throw ConfigurationError(
+                    .configBadHeader, at: name.location, "\(quoted(name.value)) is not a header name")
+            }
+            self.name = name.value.lowercased()
         }
     }
 }

@@ -249,6 +249,10 @@ package struct BulkheadConfiguration: Sendable, Equatable {
         case roundRobin
         /// By a hash of this request header (lower case).
         case hash(header: String)
+        /// By a hash of the caller's subject.
+        case hashSubject
+        /// By a hash of the client's address.
+        case hashAddress
     }
 
     /// The `Host` sent to the upstream.
@@ -259,11 +263,16 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     }
 
     package var name: Located<String>
-    package var endpoints: [Located<EndpointAddress>]
+    /// In file order; at least one.
+    package var members: [EndpointConfiguration]
     package var timeouts: UpstreamTimeouts
     package var host: HostPolicy
     package var balance: Balance
     package var transport = UpstreamTransport()
+    package var policies = UpstreamPolicies()
+
+    /// The addresses of its endpoints.
+    package var endpoints: [Located<EndpointAddress>] { members.map(\.address) }
 }
 
 /// The address of one endpoint of an upstream.

@@ -14,6 +14,7 @@ extension EventLoop {
                     .finished(step), of: downstream, from: loop.downstreams.network(of: downstream))
             case .adopt(let next, let sockets): adopt(next, sockets)
             case .resolved(let names): loop.upstreams.directory.resolve(names)
+            case .health(let endpoints): loop.upstreams.directory.note(endpoints, now: loop.now)
             case .invalidateCaches:
                 // Verifications in flight may rest on what is invalidated: they are repeated.
                 revalidateSessions()

@@ -12,6 +12,9 @@ extension Mailbox {
     /// Sets new addresses of host names.
     package func resolved(_ names: [ResolvedName]) { post(.resolved(names)) }
 
+    /// Tells what health checks have found out; a loop keeps what it was told last of each endpoint.
+    package func healthChanged(_ endpoints: [EndpointHealth]) { post(.health(endpoints)) }
+
     /// Invalidates every cached decision and principal.
     package func invalidateCaches() { post(.invalidateCaches) }
 

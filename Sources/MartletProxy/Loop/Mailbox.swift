@@ -18,6 +18,8 @@ enum LoopMessage: Sendable {
     case adopt(Snapshot, listeners: [ListenerSocket])
     /// New addresses of endpoints that are named by host.
     case resolved([ResolvedName])
+    /// What health checks have found out.
+    case health([EndpointHealth])
     /// Cached decisions are void, or may be outdated.
     case invalidateCaches
     /// Sessions that have ended and subjects that have changed, by their revocation IDs.

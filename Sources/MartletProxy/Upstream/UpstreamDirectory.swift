@@ -125,6 +125,9 @@ struct UpstreamDirectory: ~Copyable {
         }
     }
 
+    /// Notes what health checks have found out.
+    mutating func note(_ endpoints: [EndpointHealth], now: Int64) {}
+
     // MARK: Balancing
 
     /// Chooses an endpoint of an upstream.

@@ -74,6 +74,11 @@ package final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.resolved(names) }
     }
 
+    /// Tells every loop what health checks have found out.
+    func healthChanged(_ endpoints: [EndpointHealth]) {
+        for mailbox in mailboxes { mailbox.healthChanged(endpoints) }
+    }
+
     /// Has every loop drop its cached decisions.
     func invalidateAll() {
         for mailbox in mailboxes { mailbox.invalidateCaches() }

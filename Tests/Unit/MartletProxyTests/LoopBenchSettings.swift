@@ -72,7 +72,8 @@ struct LoopBenchSettings {
         timeouts.responseHead = .seconds(20)
         timeouts.idle = .seconds(60)
         return UpstreamConfiguration(
-            name: Located("api", at: Self.somewhere), endpoints: endpoints.map { Located($0, at: Self.somewhere) },
+            name: Located("api", at: Self.somewhere),
+            members: endpoints.map { EndpointConfiguration(Located($0, at: Self.somewhere)) },
             timeouts: timeouts, host: host, balance: balance, transport: transport)
     }
 

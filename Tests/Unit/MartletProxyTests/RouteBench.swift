@@ -45,7 +45,7 @@ struct RouteBench {
         Upstream(
             UpstreamConfiguration(
                 name: located(name),
-                endpoints: [Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere)],
+                members: [EndpointConfiguration(Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere))],
                 timeouts: UpstreamTimeouts(), host: host, balance: .roundRobin))
     }
 }

@@ -29,7 +29,7 @@ final class UpstreamDirectoryBench {
         transport: UpstreamTransport = UpstreamTransport(), tls: TLSClientContext? = nil
     ) -> Upstream {
         var configuration = UpstreamConfiguration(
-            name: Located(name, at: somewhere), endpoints: endpoints.map { Located($0, at: somewhere) },
+            name: Located(name, at: somewhere), members: endpoints.map { EndpointConfiguration(Located($0, at: somewhere)) },
             timeouts: timeouts, host: host, balance: balance)
         configuration.transport = transport
         return Upstream(configuration, tls: tls)

@@ -67,7 +67,7 @@ struct UpstreamHeadBench {
         guard let table else { fatalError(diagnostics.description) }
         let upstream = UpstreamConfiguration(
             name: Located("api", at: Self.somewhere),
-            endpoints: [Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere)],
+            members: [EndpointConfiguration(Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere))],
             timeouts: UpstreamTimeouts(), host: host, balance: .roundRobin)
         let server = ServerConfiguration(
             listeners: [], trustedProxies: [], limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
