@@ -39,6 +39,7 @@ package struct SocketEndpoint: Sendable, Hashable {
     package init(sockaddr bytes: [UInt8]) { storage = bytes }
 
     package var isUnix: Bool { family == AF_UNIX }
+    package var isIPv6: Bool { family == AF_INET6 }
     fileprivate var family: Int32 {
         storage.count < 2 ? AF_UNSPEC : Int32(UInt16(storage[0]) | UInt16(storage[1]) << 8)
     }

@@ -127,6 +127,29 @@ package struct EndpointReport: Sendable {
     package let active: Int
     package let failures: Int
     package let isEjected: Bool
+    /// The address of a host name that it is.
+    package var address: String?
+    package var weight = 1
+    package var isBackup = false
+    /// Whether all endpoints of its upstream are used, since too few are usable.
+    package var isPanicking = false
+    package var state = State.healthy
+    /// Why it has its state, in words; may be empty.
+    package var reason = ""
+    /// For how long it has had its state, in nanoseconds; `nil` if that is not known.
+    package var age: Int64?
+
+    /// What an endpoint is used for.
+    package enum State: String, Sendable, Comparable, CaseIterable {
+        case healthy
+        case slowStart = "slow_start"
+        case ejected, unhealthy, draining
+
+        /// Worse states are greater.
+        package static func < (left: State, right: State) -> Bool {
+            (allCases.firstIndex(of: left) ?? 0) < (allCases.firstIndex(of: right) ?? 0)
+        }
+    }
 
     package init(upstream: String, endpoint: String, idle: Int, active: Int, failures: Int, isEjected: Bool) {
         self.upstream = upstream

@@ -1,10 +1,15 @@
-internal import MartletCore
+package import MartletCore
 
 /// Rejections by the limits of a route.
 extension Failure {
     /// More requests of the route are under way than its `limits.concurrency` allows.
     package static let tooManyUnderWay = Failure(
         status: 503, code: "overloaded", reason: "limits.concurrency_exceeded", retryAfter: 1)
+
+    /// An upstream has as many requests or connections as its `breaker` allows.
+    package static func breakerOpen(_ reason: ErrorCode) -> Failure {
+        Failure(status: 503, code: "overloaded", reason: reason, retryAfter: 1)
+    }
 
     /// A rate limit has no token for the request.
     /// - Parameter limit: the name of the limit, for the log.

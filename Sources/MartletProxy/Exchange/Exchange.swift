@@ -69,6 +69,7 @@ struct Exchange: ~Copyable, SlabElement {
     mutating func end() {
         if responder == .local || responder == .route { local = LocalExchange() }
         record.end()
+        forwarding.end()
         headerRules.end()
         response.rules.end()
         heldBody.release()
@@ -77,5 +78,7 @@ struct Exchange: ~Copyable, SlabElement {
 
     /// Whether the request may be sent again after its bytes went out: no body is lost, and the method is idempotent.
     @inline(__always)
-    var isRepeatable: Bool { body.framing.isEmpty && request.method.isIdempotent }
+    var isRepeatable: Bool {
+        request.method.isIdempotent && (body.framing.isEmpty || body.count == 0 && !body.isComplete)
+    }
 }

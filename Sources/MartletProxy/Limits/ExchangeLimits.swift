@@ -2,13 +2,13 @@ internal import MartletCore
 internal import MartletLimits
 
 /// How an exchange is counted by the limits of its route.
-@safe struct ExchangeLimits: ~Copyable {
+struct ExchangeLimits: ~Copyable {
     /// The limits have counted it: a request whose credential was verified is not counted again.
     private(set) var isEntered = false
     /// Its response tells what is left.
     private(set) var isAnnounced = false
-    /// Where it is counted as under way. Unretained: a counter lives as long as the process.
-    private var counter: Unmanaged<ConcurrencyCounter>?
+    /// Where it is counted as under way.
+    private var counter = CounterEntry()
     /// `RateLimit-Policy` and `RateLimit`, without the last line break.
     private var fields = ByteBuffer()
 
@@ -18,9 +18,7 @@ internal import MartletLimits
     /// Counts it as under way until it ends.
     /// - Returns: whether there was room.
     mutating func enter(_ counter: ConcurrencyCounter, maximum: Int) -> Bool {
-        guard counter.enter(maximum: maximum) else { return false }
-        unsafe self.counter = Unmanaged.passUnretained(counter)
-        return true
+        self.counter.enter(counter, maximum: maximum)
     }
 
     /// Every way in which an exchange ends comes here.
@@ -31,8 +29,7 @@ internal import MartletLimits
 
     @inline(never)
     private mutating func leave() {
-        if let counter = unsafe counter { unsafe counter._withUnsafeGuaranteedRef { $0.leave() } }
-        unsafe counter = nil
+        counter.leave()
         isEntered = false
         isAnnounced = false
         fields.removeAll()

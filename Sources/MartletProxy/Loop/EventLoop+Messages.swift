@@ -13,7 +13,8 @@ extension EventLoop {
                 loop.context.threads.handshakeQueue.append(
                     .finished(step), of: downstream, from: loop.downstreams.network(of: downstream))
             case .adopt(let next, let sockets): adopt(next, sockets)
-            case .resolved(let names): loop.upstreams.directory.resolve(names)
+            case .resolved(let names):
+                loop.upstreams.retire(loop.upstreams.directory.resolve(names, now: loop.now), &loop.context)
             case .health(let endpoints): loop.upstreams.directory.note(endpoints, now: loop.now)
             case .invalidateCaches:
                 // Verifications in flight may rest on what is invalidated: they are repeated.

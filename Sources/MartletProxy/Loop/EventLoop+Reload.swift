@@ -24,9 +24,7 @@ extension EventLoop {
         if router.head.fields.capacity != next.limits.headerFields {
             router.head = RequestHead(maximumFields: next.limits.headerFields)
         }
-        for retired in loop.upstreams.directory.adopt(next, resolved: []) {
-            loop.upstreams.closeIdleConnections(of: retired, &loop.context)
-        }
+        loop.upstreams.retire(loop.upstreams.directory.adopt(next, resolved: [], now: loop.now), &loop.context)
         let kept = Set(sockets.map(\.id))
         for listener in loop.downstreams.acceptor.listeners where !kept.contains(listener.id) {
             acceptPendingThenClose(listener)

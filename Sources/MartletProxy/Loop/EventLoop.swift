@@ -74,7 +74,7 @@ package struct EventLoop: ~Copyable {
         loop = LoopState(context, acceptor: acceptor)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
         authenticator = Authenticator(setup.snapshot.authentication)
-        loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved)
+        loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved, now: loop.now)
         loop.context.counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
     }
 
@@ -93,6 +93,8 @@ package struct EventLoop: ~Copyable {
             sweepRevocations()
             checkExpiries()
             fireTimers()
+            if !loop.waiting.isEmpty { RequestForwarder.resumeWaiting(&loop) }
+            if loop.now >= loop.upstreams.directory.nextCut { loop.cutOverdue() }
             loop.registerOverdue()
             loop.downstreams.updateDeferAccept(&loop.context)
             if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }
@@ -113,11 +115,13 @@ package struct EventLoop: ~Copyable {
 
     /// How long the loop may sleep without timers, in milliseconds.
     private var idleWait: Int32 {
-        isQuiet
+        let wait =
+            isQuiet
             ? CredentialWatch.wait(exchanges: loop.exchanges.all.count)
             : min(
                 50, loop.downstreams.acceptor.registrationWait(at: loop.now),
                 authenticator.hasUnsweptRevocations ? authenticator.sweepWait(at: loop.time) : 50)
+        return loop.waiting.isEmpty ? wait : loop.waiting.wait(at: loop.now, idle: wait < 0 ? 1000 : wait)
     }
 
     /// Whether nothing but deadlines can require work.

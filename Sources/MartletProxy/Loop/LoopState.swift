@@ -10,6 +10,8 @@ struct LoopState: ~Copyable {
     var downstreams: DownstreamConnections
     var upstreams = UpstreamConnections()
     var exchanges = Exchanges()
+    /// Requests that wait before they are sent.
+    var waiting = WaitingRequests()
 
     init(_ context: consuming LoopContext, acceptor: consuming Acceptor) {
         self.context = context

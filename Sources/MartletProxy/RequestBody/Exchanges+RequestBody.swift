@@ -73,7 +73,7 @@ extension Exchanges {
         case .local: unsafe self[exchange].heldBody.append(piece, upTo: LocalLimits.bodyBytes)
         case .upstream:
             let upstream = self[exchange].upstream
-            guard !upstream.isNone else { return }
+            guard !upstream.isNone else { return unsafe holdPiece(piece, of: exchange) }
             let encoder = bodyEncoder(of: exchange, on: upstream, &upstreams)
             let sent = unsafe encoder.isChunked ? 0 : sendDirectly(piece, of: exchange, &upstreams, &context)
             let rest = unsafe UnsafeBufferPointer(rebasing: piece[sent...])
@@ -83,6 +83,13 @@ extension Exchanges {
             }
         case .none, .route: break
         }
+    }
+
+    /// Keeps a piece of a request that waits for an endpoint: what was received before reading was paused.
+    @inline(never)
+    private mutating func holdPiece(_ piece: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>) {
+        guard self[exchange].forwarding.isWaiting else { return }
+        unsafe self[exchange].heldBody.append(piece, upTo: .max)
     }
 
     /// Forwards the end of the body, where the upstream cannot tell it from the bytes.

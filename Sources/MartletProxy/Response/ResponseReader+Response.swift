@@ -1,4 +1,5 @@
 private import CLinux
+internal import MartletBalancing
 internal import MartletCore
 internal import MartletHTTP
 
@@ -96,7 +97,11 @@ extension ResponseReader {
         _ bytes: UnsafeBufferPointer<UInt8>, _ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState
     ) {
         let exchange = loop.upstreams[upstream].exchange
-        loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint)
+        if response.status >= 502, response.status <= 504 {
+            guard !isRepeated(exchange, upstream, &loop) else { return }
+        } else {
+            loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint, now: loop.now)
+        }
         let (framing, isWhole) = loop.upstreams[upstream].response.start(
             framing: response.framing, keepsAlive: response.keepsAlive,
             isStream: loop.upstreams[upstream].kind == .stream,
@@ -118,6 +123,16 @@ extension ResponseReader {
         } else {
             loop.upstreams[upstream].phase = .body
         }
+    }
+
+    /// A response counts as a failure of its endpoint: whether the request is sent again instead of forwarding it.
+    @inline(never)
+    private mutating func isRepeated(
+        _ exchange: Handle<Exchange>, _ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState
+    ) -> Bool {
+        loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: false, now: loop.now)
+        return RequestForwarder.retry(
+            exchange, "upstream.failure_status", .responded(RetryPolicy.Conditions(status: response.status)), &loop)
     }
 
     @inline(__always)

@@ -1,3 +1,5 @@
+internal import MartletBalancing
+
 /// What follows an attempt to send a request to an endpoint that has failed.
 enum RetryDecision: Equatable {
     /// The request is sent again.
@@ -5,6 +7,9 @@ enum RetryDecision: Equatable {
     ///   - avoiding: the endpoint that has failed it; none where the failure was not the endpoint's.
     ///   - reusing: whether an idle connection may be used.
     case retry(avoiding: EndpointIndex, reusing: Bool)
+    /// The upstream's policy allows a retry, if its budget does.
+    /// - Parameter waits: whether the request waits before.
+    case retryWithinBudget(avoiding: EndpointIndex, reusing: Bool, waits: Bool)
     case fail
 }
 
@@ -14,13 +19,19 @@ struct FailedAttempt {
     enum Progress: Equatable {
         /// Nothing was sent.
         case nothingSent
-        /// The request was sent, or a part of it.
+        /// The request was sent, or a part of it, and no response came.
         case requestSent
+        /// It was sent over a connection that had been idle, which the endpoint may have closed before.
+        case sentOnIdleConnection
+        /// No response came in time.
+        case timedOut
+        /// A response that may be repeated.
+        case responded(RetryPolicy.Conditions)
         /// The endpoint said that it has not processed the request (RFC 9113 §8.7).
         case refused
     }
 
-    /// How often a request is sent that may have been processed.
+    /// How often a request is sent at least that may have been processed, without a policy.
     static let repetitionLimit = 2
     /// How often a request is sent that an upstream refuses to process.
     static let refusedStreamLimit = 4
@@ -37,18 +48,46 @@ struct FailedAttempt {
     /// Body bytes were received, which may have been sent to the endpoint and are lost.
     let hasBodyBytes: Bool
     let hasResponseStarted: Bool
+    /// `retries:` of the upstream.
+    var policy: RetryPolicy?
 
-    /// A request is sent to each endpoint while nothing was sent, and twice if it can be repeated.
+    /// Without a policy a request is sent to each endpoint once while nothing was sent, or if it can be repeated, at
+    /// least twice then.
     var decision: RetryDecision {
         guard !hasResponseStarted else { return .fail }
         switch progress {
-        case .nothingSent: return attempts < endpoints ? elsewhere : .fail
-        case .requestSent: return attempts < FailedAttempt.repetitionLimit && isRepeatable ? elsewhere : .fail
         case .refused:
             return attempts < FailedAttempt.refusedStreamLimit && !hasBodyBytes
                 ? .retry(avoiding: .none, reusing: true) : .fail
+        case .sentOnIdleConnection:
+            if attempts < FailedAttempt.repetitionLimit, isRepeatable { return elsewhere }
+            return policy.map { decision(by: $0) } ?? .fail
+        case .nothingSent: return policy.map { decision(by: $0) } ?? (attempts < endpoints ? elsewhere : .fail)
+        case .requestSent:
+            let limit = max(endpoints, FailedAttempt.repetitionLimit)
+            return policy.map { decision(by: $0) } ?? (attempts < limit && isRepeatable ? elsewhere : .fail)
+        case .timedOut, .responded: return policy.map { decision(by: $0) } ?? .fail
         }
     }
 
     private var elsewhere: RetryDecision { .retry(avoiding: endpoint, reusing: false) }
+
+    private func decision(by policy: RetryPolicy) -> RetryDecision {
+        guard attempts <= policy.attempts, policy.conditions.contains(condition),
+            isRepeatable || progress == .nothingSent
+        else { return .fail }
+        var hasResponded = false
+        if case .responded = progress { hasResponded = true }
+        // Another endpoint needs no time to recover from a connection that it did not refuse.
+        let waits = progress != .nothingSent || endpoints == 1
+        return .retryWithinBudget(avoiding: endpoint, reusing: hasResponded, waits: waits)
+    }
+
+    private var condition: RetryPolicy.Conditions {
+        switch progress {
+        case .nothingSent: .connect
+        case .requestSent, .sentOnIdleConnection, .timedOut, .refused: .reset
+        case .responded(let condition): condition
+        }
+    }
 }

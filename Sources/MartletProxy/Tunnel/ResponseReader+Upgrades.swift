@@ -15,7 +15,7 @@ extension ResponseReader {
         else {
             return loop.rejectResponse(upstream, "upstream.unexpected_upgrade")
         }
-        loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint)
+        loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint, now: loop.now)
         unsafe writeSwitch(exchange, bytes, &loop)
         loop.exchanges.switchProtocols(of: exchange, upstream, &loop.downstreams, &loop.upstreams, &loop.context)
         loop.exchanges.tunnels[tunnel].open(

@@ -15,6 +15,12 @@ package struct EndpointIdentity: Sendable, Hashable {
         self.address = address
         self.resolved = resolved
     }
+
+    /// Whether it is meant by another identity: one without a resolved address means all of its addresses.
+    func matches(_ other: EndpointIdentity) -> Bool {
+        upstream == other.upstream && address == other.address
+            && (other.resolved == nil || resolved == other.resolved)
+    }
 }
 
 /// What the health checks say of an endpoint.

@@ -35,12 +35,14 @@ extension Exchanges {
     mutating func failedAttempt(
         _ exchange: Handle<Exchange>, _ progress: FailedAttempt.Progress, _ upstreams: inout UpstreamConnections
     ) -> FailedAttempt {
-        FailedAttempt(
+        let cluster = Int(self[exchange].forwarding.cluster)
+        return FailedAttempt(
             progress: progress, endpoint: self[exchange].forwarding.endpoint,
             attempts: self[exchange].forwarding.attempts,
-            endpoints: upstreams.directory.clusters[Int(self[exchange].forwarding.cluster)].members.count,
+            endpoints: upstreams.directory.clusters[cluster].members.count,
             isRepeatable: self[exchange].isRepeatable, hasBodyBytes: self[exchange].body.count > 0,
-            hasResponseStarted: self[exchange].response.hasStarted)
+            hasResponseStarted: self[exchange].response.hasStarted,
+            policy: upstreams.directory.clusters[cluster].upstream.traffic.retries)
     }
 
     /// Writes the client that the connection is for; it carries no other client's requests.

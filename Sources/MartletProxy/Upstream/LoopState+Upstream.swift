@@ -9,6 +9,7 @@ extension LoopState {
         exchanges[exchange].upstream = upstream
         exchanges[exchange].responder = .upstream
         exchanges[exchange].forwarding.headSent = 0
+        exchanges[exchange].forwarding.stopPending()
         upstreams[upstream].exchange = exchange
         upstreams.directory.began(upstreams[upstream].endpoint)
         let group = Int(exchanges[exchange].forwarding.cluster)
@@ -70,6 +71,18 @@ extension LoopState {
             guard upstreams[upstream].isAlive, upstreams[upstream].exchange == exchange else { return }
             if !exchanges[exchange].body.isComplete { exchanges.armResponseTimeout(upstream, &upstreams, &context) }
             exchanges.resumeDownstream(of: exchange, &downstreams, &upstreams, &context)
+        }
+    }
+
+    /// Ends the requests of endpoints that have left the configuration and whose time to finish is over (`drain`).
+    mutating func cutOverdue() {
+        let overdue = upstreams.directory.takeOverdue(now)
+        guard !overdue.isEmpty else { return }
+        for index in 0..<exchanges.all.end {
+            guard let exchange = exchanges.all.handle(at: index), !exchanges[exchange].upstream.isNone,
+                overdue.contains(upstreams[exchanges[exchange].upstream].endpoint)
+            else { continue }
+            fail(exchange, .upstreamUnavailable("upstream.endpoint_removed"))
         }
     }
 

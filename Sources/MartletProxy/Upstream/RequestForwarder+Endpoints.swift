@@ -1,3 +1,4 @@
+internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -28,6 +29,7 @@ extension RequestForwarder {
         if reusing, let upstream = loop.upstreams.directory.takeIdle(endpoint) {
             return loop.attach(exchange, to: upstream)
         }
+        if loop.upstreams.directory.isCounted(endpoint), !mayConnect(exchange, to: endpoint, avoiding, &loop) { return }
         connectAndAttach(exchange, to: endpoint, &loop)
     }
 
@@ -36,22 +38,46 @@ extension RequestForwarder {
     ) {
         switch loop.upstreams.connect(to: endpoint, .http1, &loop.context) {
         case .success(let upstream): loop.attach(exchange, to: upstream)
-        case .failure(let failure): retryOrReject(exchange, failure, nothingSent: true, &loop)
+        case .failure(let failure): retryOrReject(exchange, failure, .nothingSent, &loop)
         }
     }
 
     /// Retries with another endpoint where that is safe, otherwise responds with the failure.
     static func retryOrReject(
-        _ exchange: Handle<Exchange>, _ failure: Failure, nothingSent: Bool, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ failure: Failure, _ progress: FailedAttempt.Progress, _ loop: inout LoopState
     ) {
-        switch loop.exchanges.failedAttempt(exchange, nothingSent ? .nothingSent : .requestSent, &loop.upstreams)
-            .decision
-        {
-        case .fail: loop.fail(exchange, failure)
+        guard retry(exchange, failure.reason, progress, &loop) else { return loop.fail(exchange, failure) }
+    }
+
+    /// Sends a request again, now or later, where that is safe.
+    /// - Returns: whether it is.
+    static func retry(
+        _ exchange: Handle<Exchange>, _ reason: ErrorCode, _ progress: FailedAttempt.Progress, _ loop: inout LoopState
+    ) -> Bool {
+        switch loop.exchanges.failedAttempt(exchange, progress, &loop.upstreams).decision {
+        case .fail: return false
         case .retry(let avoiding, let reusing):
-            if loop.debug.isOn { logRetry(exchange, failure, &loop) }
+            if loop.debug.isOn { logRetry(exchange, reason, &loop) }
             sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
+        case .retryWithinBudget(let avoiding, let reusing, let waits):
+            let cluster = Int(loop.exchanges[exchange].forwarding.cluster)
+            guard let policy = loop.upstreams.directory.clusters[cluster].upstream.traffic.retries,
+                let counters = loop.upstreams.directory.clusters[cluster].upstream.counters,
+                counters.budget.takeRetry(policy.budget, at: loop.now)
+            else { return false }
+            if loop.debug.isOn { logRetry(exchange, reason, &loop) }
+            loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
+            let time =
+                waits
+                ? policy.wait(
+                    before: loop.exchanges[exchange].forwarding.attempts, random: .random(in: .min ... .max)) : 0
+            guard time > 0 else {
+                sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
+                return true
+            }
+            wait(exchange, .backoff, until: loop.now &+ time, avoiding: avoiding, &loop)
         }
+        return true
     }
 
     /// The connection is ready: sends the request.
@@ -69,15 +95,15 @@ extension RequestForwarder {
         loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: true, now: loop.now)
         loop.exchanges.reclaimBody(exchange, &loop.upstreams)
         loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
-        retryOrReject(exchange, failure, nothingSent: true, &loop)
+        retryOrReject(exchange, failure, .nothingSent, &loop)
     }
 
-    private static func logRetry(_ exchange: Handle<Exchange>, _ failure: Failure, _ loop: inout LoopState) {
+    private static func logRetry(_ exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
         let endpoint = loop.exchanges[exchange].forwarding.endpoint
         loop.debug.retry(
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
             upstream: endpoint.isNone
                 ? "" : String(decoding: loop.upstreams.directory.endpoints[Int(endpoint)].text, as: UTF8.self),
-            reason: failure.reason)
+            reason: reason)
     }
 }

@@ -14,6 +14,9 @@ extension RequestForwarder {
         if let found {
             connection = found
         } else {
+            if loop.upstreams.directory.isCounted(endpoint), !mayConnect(exchange, to: endpoint, .none, &loop) {
+                return
+            }
             switch loop.upstreams.connect(to: endpoint, .http2, &loop.context) {
             case .success(let upstream):
                 connection = upstream
@@ -21,14 +24,14 @@ extension RequestForwarder {
                 guard loop.upstreams.openSession(upstream, &loop.context) else {
                     loop.upstreams.close(upstream, &loop.context)
                     return retryOrReject(
-                        exchange, .upstreamUnavailable("http2.set_up_failed"), nothingSent: true, &loop)
+                        exchange, .upstreamUnavailable("http2.set_up_failed"), .nothingSent, &loop)
                 }
                 let group = Int(loop.exchanges[exchange].forwarding.cluster)
                 loop.upstreams.arm(
                     upstream, at: loop.now &+ loop.upstreams.directory.clusters[group].upstream.connectTimeout,
                     &loop.context)
                 loop.upstreams[upstream].idleTimeout = loop.upstreams.directory.clusters[group].upstream.idleTimeout
-            case .failure(let failure): return retryOrReject(exchange, failure, nothingSent: true, &loop)
+            case .failure(let failure): return retryOrReject(exchange, failure, .nothingSent, &loop)
             }
         }
         let upstream = loop.upstreams.all.allocate()

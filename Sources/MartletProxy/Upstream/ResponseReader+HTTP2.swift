@@ -164,11 +164,8 @@ extension ResponseReader {
         case .reset: upstreamBroke(stream, "upstream.stream_reset", &loop)
         case .refused:
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
-            switch loop.exchanges.failedAttempt(exchange, .refused, &loop.upstreams).decision {
-            case .fail: loop.fail(exchange, .upstreamUnavailable("upstream.stream_refused"))
-            case .retry(let avoiding, let reusing):
-                RequestForwarder.sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
-            }
+            RequestForwarder.retryOrReject(
+                exchange, .upstreamUnavailable("upstream.stream_refused"), .refused, &loop)
         }
     }
 

@@ -130,7 +130,8 @@ extension ResponseReader {
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
             let failure = kind.failure(reason)
             kind.allowsRetry
-                ? RequestForwarder.retryOrReject(exchange, failure, nothingSent: false, &loop)
+                ? RequestForwarder.retryOrReject(
+                    exchange, failure, kind == .stale ? .sentOnIdleConnection : .requestSent, &loop)
                 : loop.fail(exchange, failure)
         }
     }
@@ -167,7 +168,8 @@ extension ResponseReader {
             loop.upstreams.suspectConnection(
                 of: upstream, silentFor: loop.exchanges[exchange].forwarding.responseTimeout, &loop.context)
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
-            loop.fail(exchange, .upstreamTimeout("upstream.answer_timed_out"))
+            RequestForwarder.retryOrReject(
+                exchange, .upstreamTimeout("upstream.answer_timed_out"), .timedOut, &loop)
         case .extendPause: loop.upstreams.arm(upstream, at: loop.now &+ UpstreamTimeout.pauseCheck, &loop.context)
         case .stalled:
             loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: false, now: loop.now)

@@ -1,3 +1,4 @@
+internal import MartletBalancing
 package import MartletConfig
 internal import MartletCore
 package import MartletIO
@@ -6,34 +7,92 @@ package import MartletTLS
 /// An upstream, as the loops use it.
 package struct Upstream: Sendable {
     package let name: String
-    package let endpoints: [EndpointAddress]
+    /// The endpoints as they stand in the file.
+    package let members: [EndpointConfiguration]
     /// Timeouts in nanoseconds.
     let connectTimeout: Int64
     let responseTimeout: Int64
     let idleTimeout: Int64
     package let host: UpstreamConfiguration.HostPolicy
     package let balance: UpstreamConfiguration.Balance
+    package let policies: UpstreamPolicies
     package let transport: UpstreamTransport
     /// For its https endpoints.
     package let tls: TLSClientContext?
     /// Whether its connections support upgrades; HTTP/2 connections carry other requests, too.
     let carriesUpgrades: Bool
+    let traffic: TrafficPolicy
+    /// What is counted over all loops; `nil` if nothing is. As long-lived as the process: see ``UpstreamCounterSet``.
+    let counters: UpstreamCounters?
+    /// Whether requests are counted. A flag, because nothing retains it.
+    let isCounted: Bool
 
-    package init(_ configuration: UpstreamConfiguration, tls: TLSClientContext? = nil) {
+    /// The addresses of its endpoints.
+    package var endpoints: [EndpointAddress] { members.map(\.address.value) }
+
+    package init(
+        _ configuration: UpstreamConfiguration, tls: TLSClientContext? = nil, counters: UpstreamCounters? = nil
+    ) {
+        self.counters = counters
+        isCounted = counters != nil
         transport = configuration.transport
         self.tls = tls
         name = configuration.name.value
-        endpoints = configuration.endpoints.map(\.value)
+        members = configuration.members
         connectTimeout = configuration.timeouts.connect.boundedNanoseconds
-        responseTimeout = configuration.timeouts.responseHead.boundedNanoseconds
+        let response = configuration.timeouts.responseHead.boundedNanoseconds
+        responseTimeout = min(response, configuration.policies.retries?.perTryTimeout?.boundedNanoseconds ?? response)
         idleTimeout = configuration.timeouts.idle.boundedNanoseconds
         host = configuration.host
         balance = configuration.balance
+        policies = configuration.policies
         carriesUpgrades = configuration.transport.version == .http1
+        traffic = TrafficPolicy(configuration)
     }
 }
 
-/// The current addresses of an upstream's host name.
+/// What an upstream's requests are divided by, and what follows their failures.
+struct TrafficPolicy: Sendable {
+    let balance: BalancePolicy
+    let ejection: EjectionPolicy
+    /// Percent; 0 is never.
+    let panicThreshold: Int
+    /// Nanoseconds; 0 is none.
+    let slowStart: Int64
+    /// How long an endpoint that left the file finishes its requests, in nanoseconds.
+    let drain: Int64
+    let retries: RetryPolicy?
+    let breaker: BreakerPolicy?
+
+    init(_ configuration: UpstreamConfiguration) {
+        let policies = configuration.policies
+        balance =
+            switch configuration.balance {
+            case .leastRequests: .leastRequests
+            case .roundRobin: .roundRobin
+            case .hash, .hashSubject, .hashAddress: .hash
+            }
+        var ejection = EjectionPolicy()
+        if let outlier = policies.outlier {
+            ejection.failures = outlier.consecutiveFailures
+            ejection.shortest = outlier.baseEjection.boundedNanoseconds
+            ejection.longest = outlier.maximumEjection.boundedNanoseconds
+            ejection.maximumEjected = outlier.maximumEjected.percent
+            ejection.rate = ErrorRatePolicy(
+                percent: outlier.errorRate.percent, minimumRequests: outlier.minimumRequests,
+                window: outlier.window.boundedNanoseconds)
+        }
+        self.ejection = ejection
+        let isWatched = policies.outlier != nil || policies.healthCheck != nil
+        panicThreshold = policies.panicThreshold?.percent ?? (isWatched ? 50 : 0)
+        slowStart = policies.slowStart?.boundedNanoseconds ?? 0
+        drain = policies.drain.boundedNanoseconds
+        retries = policies.retries.map { RetryPolicy($0) }
+        breaker = policies.breaker.map { BreakerPolicy($0) }
+    }
+}
+
+/// The current addresses of an upstream's host name; none if it has none any more.
 package struct ResolvedName: Sendable {
     package let endpoint: EndpointAddress
     package let addresses: [SocketEndpoint]

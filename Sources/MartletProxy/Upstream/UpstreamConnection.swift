@@ -53,6 +53,8 @@ struct UpstreamConnection: ~Copyable, SlabElement {
     var isReady = false
     /// Of an HTTP/2 connection: frames may wait to be written.
     var isDirty = false
+    /// Where it is counted among the connections of its upstream, if that counts them.
+    var counter = CounterEntry()
 
     mutating func open(fd: Int32, kind: Kind, endpoint: EndpointIndex, connected: Bool) {
         self.kind = kind

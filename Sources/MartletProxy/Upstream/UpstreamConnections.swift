@@ -65,6 +65,7 @@ extension UpstreamConnections {
         }
         let transport = directory.endpoints[Int(endpoint)].transport
         let upstream = all.allocate()
+        if directory.isCounted(endpoint) { count(upstream, endpoint) }
         // A preamble before the first request waits for the event that reports the connection.
         let isBare = !transport.isSecure && !transport.sendsProxyHeader && kind == .http1
         self[upstream].open(fd: fd, kind: kind, endpoint: endpoint, connected: !pending && isBare)
@@ -123,6 +124,11 @@ extension UpstreamConnections {
         }
     }
 
+    /// Closes what is idle of endpoints that are not used any more.
+    mutating func retire(_ endpoints: [EndpointIndex], _ context: inout LoopContext) {
+        for endpoint in endpoints { closeIdleConnections(of: endpoint, &context) }
+    }
+
     /// Closes the idle connections of an endpoint that is not used any more.
     mutating func closeIdleConnections(of endpoint: EndpointIndex, _ context: inout LoopContext) {
         let idle = directory.endpoints[Int(endpoint)].idle
@@ -143,9 +149,18 @@ extension UpstreamConnections {
         case .http1: break
         }
         dropPipe(of: upstream, &context)
+        self[upstream].counter.leave()
         if self[upstream].transport.fd >= 0 { _ = CLinux.close(self[upstream].transport.fd) }
         self[upstream].close()
         all.free(upstream)
+    }
+
+    /// Counts a connection among those of its upstream.
+    @inline(never)
+    private mutating func count(_ upstream: Handle<UpstreamConnection>, _ endpoint: EndpointIndex) {
+        let cluster = Int(directory.endpoints[Int(endpoint)].cluster)
+        guard let counters = directory.clusters[cluster].upstream.counters else { return }
+        _ = self[upstream].counter.enter(counters.connections)
     }
 
     /// Releases the pipe of a response body, with its remaining bytes.

@@ -10,6 +10,20 @@ extension UpstreamDirectory {
             && endpoints[Int(endpoint)].idle.count < UpstreamDirectory.idleLimit
     }
 
+    /// Whether connections to an endpoint are counted.
+    @inline(__always)
+    func isCounted(_ endpoint: EndpointIndex) -> Bool {
+        clusters[Int(endpoints[Int(endpoint)].cluster)].upstream.isCounted
+    }
+
+    /// The idle connection of an upstream that has been idle for longest at its endpoint.
+    func oldestIdle(of cluster: ClusterIndex) -> Handle<UpstreamConnection>? {
+        for member in clusters[Int(cluster)].members {
+            if let idle = endpoints[Int(member)].idle.first { return idle }
+        }
+        return nil
+    }
+
     /// Takes the idle connection to an endpoint that was used last.
     @inline(__always)
     mutating func takeIdle(_ endpoint: EndpointIndex) -> Handle<UpstreamConnection>? {

@@ -1,5 +1,7 @@
+internal import MartletBalancing
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletLimits
 
 /// The request as it is sent to an endpoint.
 struct Forwarding: ~Copyable {
@@ -18,6 +20,14 @@ struct Forwarding: ~Copyable {
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0
     var idleTimeout: Int64 = 0
+    /// It waits before it is sent to an endpoint (``WaitingRequests``).
+    var isWaiting = false
+    /// Where it is counted as under way, if its upstream counts requests.
+    private var underWay = CounterEntry()
+    /// Where it is counted as waiting for a connection.
+    private var pending = CounterEntry()
+    /// Until when it waits for a connection at most.
+    private(set) var pendingUntil: Int64 = 0
 
     @inline(__always)
     mutating func begin() {
@@ -27,21 +37,61 @@ struct Forwarding: ~Copyable {
         hash = 0
         head.removeAll()
         headSent = 0
+        isWaiting = false
+    }
+
+    /// Counts the request as under way until it ends.
+    /// - Returns: whether there was room.
+    mutating func enter(_ counter: ConcurrencyCounter, maximum: Int) -> Bool {
+        underWay.enter(counter, maximum: maximum)
+    }
+
+    /// Whether it is counted as waiting for a connection.
+    var isPending: Bool { pending.isEntered }
+
+    /// Counts it as waiting for a connection until it has one or ends.
+    /// - Returns: whether there was room.
+    mutating func pend(_ counter: ConcurrencyCounter, maximum: Int, until deadline: Int64) -> Bool {
+        guard pending.enter(counter, maximum: maximum) else { return false }
+        pendingUntil = deadline
+        return true
+    }
+
+    /// It has a connection.
+    @inline(__always)
+    mutating func stopPending() { pending.leave() }
+
+    /// The exchange ends. What waits for a connection is under way.
+    @inline(__always)
+    mutating func end() {
+        guard underWay.isEntered else { return }
+        pending.leave()
+        underWay.leave()
     }
 }
 
 /// What the upstream and its endpoint add to a head.
 extension Forwarding {
-    /// Sets the hash for balancing, of all values of a header (FNV-1a).
+    /// Sets the hash for balancing, of all values of a header (FNV-1a); 0 without the header, or if it is empty.
     @inline(never)
     mutating func setHash(of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        let basis: UInt64 = 0xCBF2_9CE4_8422_2325
+        var hash = basis
         for index in 0..<head.fields.count {
             guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })
             else { continue }
             hash = unsafe bytes[head.fields[index].value].reduce(hash) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         }
-        self.hash = hash
+        self.hash = hash == basis ? 0 : hash
+    }
+
+    /// Sets the hash for balancing, of a client's address: 16 bytes, of which a /64 counts unless they are an IPv4
+    /// address; 0 for anything else.
+    @inline(never)
+    mutating func setHash(ofAddress bytes: [UInt8]) {
+        guard bytes.count == 16 else { return hash = 0 }
+        let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+        hash = RendezvousHash.hash(isMapped ? bytes[12...] : bytes[..<8])
     }
 
     /// Fills in `Host` with the name of the endpoint, unless the head has the client's line: a reload between two

@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
 internal import MartletResponder
@@ -15,13 +16,32 @@ extension RequestRouter {
         guard upstream >= 0 else { return unsafe respond(exchange, route: Int(request.route), bytes, &loop) }
         let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
-        if case .hash(let header) = loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
-            unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
+        if loop.upstreams.directory.clusters[Int(cluster)].upstream.isCounted {
+            guard RequestForwarder.admit(exchange, to: cluster, &loop) else { return }
+        }
+        if case .hash = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.balance {
+            unsafe setHash(of: exchange, cluster, bytes, &loop)
         }
         guard unsafe writeHead(exchange, request, bytes, &loop) else {
             return loop.reject(exchange, .malformed(.rewriteRejected))
         }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
+    }
+
+    /// Stores what the request is balanced by.
+    @inline(never)
+    private mutating func setHash(
+        of exchange: Handle<Exchange>, _ cluster: ClusterIndex, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        switch loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
+        case .hash(let header): unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
+        case .hashSubject: loop.exchanges[exchange].forwarding.hash = loop.exchanges[exchange].credential.subjectKey
+        case .hashAddress:
+            let address = loop.exchanges.clientAddress(of: exchange, &loop.downstreams)
+            loop.exchanges[exchange].forwarding.setHash(ofAddress: address)
+        case .leastRequests, .roundRobin: break
+        }
     }
 
     /// Writes the upstream's head, and stores what will be needed of it.

@@ -79,15 +79,19 @@ package struct Graph: Sendable {
             ClaimPublisher(accounts: accounts.store, sessions: sessions) { await store.claimsChanged(of: $0) }
         }
         let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims)
+        let counters = UpstreamCounterSet(configuration.upstreams, previous: previous?.snapshot.upstreamCounters)
         let snapshot = Snapshot(
             routes: blueprint.routes,
-            upstreams: zip(configuration.upstreams, blueprint.tls.upstreams).map { Upstream($0, tls: $1) },
+            upstreams: zip(configuration.upstreams, blueprint.tls.upstreams).map {
+                Upstream($0, tls: $1, counters: counters.counters(of: $0))
+            },
             providers: providers,
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
             routeLimits: RouteLimitPlans(
-                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits))
+                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits),
+            upstreamCounters: counters)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,

@@ -165,7 +165,8 @@ import Testing
         bench.run { loop in
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
             RequestForwarder.retryOrReject(
-                exchange, .upstreamUnavailable("upstream.closed_early"), nothingSent: nothingSent, &loop)
+                exchange, .upstreamUnavailable("upstream.closed_early"), nothingSent ? .nothingSent : .requestSent,
+                &loop)
         }
     }
 

@@ -1,3 +1,4 @@
+import MartletBalancing
 import MartletCore
 import MartletHTTP
 import Testing
@@ -5,9 +6,6 @@ import Testing
 @testable import MartletProxy
 
 @Suite struct `The hash of a header` {
-    /// FNV-1a of no bytes.
-    private static let basis: UInt64 = 0xCBF2_9CE4_8422_2325
-
     /// The hash of a request with these fields, where an earlier request left another one.
     private func hash(of header: String, _ fields: String) -> UInt64 {
         let bytes = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n".utf8)
@@ -33,8 +31,23 @@ import Testing
     }
 
     @Test(arguments: ["X-User:", "X-Users: a", "X-Use: a", "User: a", "X-User-X: a", "X_User: a", "Accept: X-User"])
-    func `is the initial value where the header is absent or empty`(_ fields: String) {
-        #expect(hash(of: "x-user", fields) == Self.basis)
+    func `is 0 where the header is absent or empty`(_ fields: String) {
+        #expect(hash(of: "x-user", fields) == 0)
+    }
+
+    @Test func `of an address is that of the IPv4 address, or of the IPv6 network`() {
+        func hash(_ bytes: [UInt8]) -> UInt64 {
+            var forwarding = Forwarding()
+            forwarding.hash = 99
+            forwarding.setHash(ofAddress: bytes)
+            return forwarding.hash
+        }
+        let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+        #expect(hash(mapped + [10, 0, 0, 1]) == RendezvousHash.hash([10, 0, 0, 1]))
+        let network: [UInt8] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 1]
+        let hosts = [[UInt8](repeating: 1, count: 8), [UInt8](repeating: 2, count: 8)].map { hash(network + $0) }
+        #expect(hosts == [RendezvousHash.hash(network), RendezvousHash.hash(network)])
+        #expect(hash([]) == 0)
     }
 
     @Test(arguments: ["x-user", "X-User", "X-USER"])

@@ -83,7 +83,7 @@ final class LoopBench {
                 requestIDPrefix: 0x0123_4567_89AB_CDEF),
             counters: Counters())
         loop = LoopState(context, acceptor: Acceptor(connections: connections, listeners: []))
-        loop.upstreams.directory.adopt(snapshot, resolved: [])
+        loop.upstreams.directory.adopt(snapshot, resolved: [], now: 0)
         let names = snapshot.routeNames
         loop.context.counters.assignSlots(toRoutes: names)
     }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import MartletBalancing
 import MartletCore
 import MartletHTTP
 import MartletIO
@@ -47,7 +48,7 @@ extension LoopBench {
     func active(_ endpoint: Int = 0) -> Int { run { $0.upstreams.directory.endpoints[endpoint].active } }
 
     /// Failures of an endpoint in a row.
-    func failures(_ endpoint: Int = 0) -> Int { run { $0.upstreams.directory.endpoints[endpoint].failures } }
+    func failures(_ endpoint: Int = 0) -> Int { run { $0.upstreams.directory.endpoints[endpoint].ejection.failures } }
 
     /// Removes and returns the connections to resume, as words such as `downstream 0`.
     func ready() -> [String] {

@@ -124,8 +124,9 @@ import Testing
             let exchange = bench.admit(head, on: bench.openClient().downstream)
             return bench.run { $0.exchanges[exchange].forwarding.endpoint.rawValue }
         }
-        // FNV-1a of "a" is even, that of "b" is odd.
-        #expect([endpoint("a"), endpoint("b"), endpoint("a"), endpoint("b")] == [0, 1, 0, 1])
+        let users = (0..<20).map { "user \($0)" }
+        let chosen = users.map { endpoint($0) }
+        #expect(users.map { endpoint($0) } == chosen && Set(chosen) == [0, 1])
     }
 
     @Test func `without such a balance the header does not count`() throws {

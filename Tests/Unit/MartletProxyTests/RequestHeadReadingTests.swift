@@ -84,7 +84,7 @@ import Testing
             _ = unsafe read(fields) { unsafe forwarding.setHash(of: "x-user", in: $0, $1) }
             return forwarding.hash
         }
-        #expect(hash("Accept: x") == 0xCBF2_9CE4_8422_2325)
+        #expect(hash("Accept: x") == 0)
         // FNV-1a of "a".
         #expect(hash("X-User: a") == 0xAF63_DC4C_8601_EC8C)
         #expect(hash("X-USER: a") == hash("x-user: a"))

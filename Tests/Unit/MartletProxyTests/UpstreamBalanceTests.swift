@@ -49,7 +49,7 @@ import Testing
     @Test func `has a turn of its own in each upstream`() {
         let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(1, 2)))
         let chosen = [0, 1, 0, 0, 1].map { bench.choose($0) ?? -1 }
-        #expect(chosen == [1, 1, 0, 1, 0])
+        #expect(chosen == [1, 3, 0, 1, 2])
     }
 
     @Test func `is the next one after the one that failed the request`() {
@@ -74,21 +74,39 @@ import Testing
 
     // MARK: Hash
 
-    static let hashes: [(UInt64, Int)] = [(0, 0), (1, 1), (2, 2), (3, 0), (100, 1), (.max, 0), (.max - 1, 2)]
-
-    @Test(arguments: hashes)
-    func `is the same for the same hash`(hash: UInt64, expected: Int) {
+    @Test(arguments: 0..<3)
+    func `is the same for the same hash`(endpoint: Int) {
         let bench = Bench(endpoints: 3, balance: Self.byHash)
-        #expect(bench.choices(4, hash: hash) == [expected, expected, expected, expected])
+        let hash = bench.key(of: endpoint)
+        #expect(bench.choices(4, hash: hash) == [endpoint, endpoint, endpoint, endpoint])
     }
 
-    @Test func `is the following one where the one of the hash failed the request or is ejected`() {
+    @Test func `is the same for the same hash in another process, whatever else is configured`() {
+        let bench = Bench(
+            Bench.upstream("z", Bench.addresses(9)),
+            Bench.upstream("api", Bench.addresses(2, 1, 0), balance: Self.byHash))
+        let other = Bench(endpoints: 3, balance: Self.byHash)
+        for endpoint in 0..<3 {
+            let chosen = bench.choose(1, hash: other.key(of: endpoint)).map { bench.endpoint($0).address }
+            #expect(chosen == other.endpoint(endpoint).address)
+        }
+    }
+
+    @Test func `is another one where that of the hash failed the request or is ejected`() {
         let bench = Bench(endpoints: 3, balance: Self.byHash)
-        #expect(bench.choices(2, hash: 2, avoiding: 2) == [0, 0])
-        bench.fail(0, refused: true)
-        #expect(bench.choices(2, hash: 2, avoiding: 2) == [1, 1])
-        #expect(bench.choices(2, hash: 0) == [1, 1])
-        #expect(bench.choices(2, hash: 2) == [2, 2])
+        let hash = bench.key(of: 2)
+        let second = bench.choose(hash: hash, avoiding: 2) ?? -1
+        #expect(second == 0 || second == 1)
+        #expect(bench.choices(2, hash: hash, avoiding: 2) == [second, second])
+        bench.fail(second, refused: true)
+        #expect(bench.choices(2, hash: hash, avoiding: 2) == [1 - second, 1 - second])
+        #expect(bench.choices(2, hash: hash) == [2, 2])
+    }
+
+    @Test func `is the least loaded one for a request without a hash`() {
+        let bench = Bench(endpoints: 2, balance: Self.byHash)
+        bench.begin(0)
+        #expect(bench.choices(3) == [1, 1, 1])
     }
 
     // MARK: Least requests
@@ -127,7 +145,7 @@ import Testing
         bench.adopt([Bench.upstream("api", Bench.addresses(0, 1), balance: .leastRequests)])
         #expect(bench.choices(2) == [0, 0])
         bench.adopt([Bench.upstream("api", Bench.addresses(0, 1), balance: Self.byHash)])
-        #expect(bench.choices(2, hash: 1) == [1, 1])
+        #expect(bench.choices(2, hash: bench.key(of: 1)) == [1, 1])
     }
 
     // MARK: Every endpoint is ejected
@@ -141,13 +159,5 @@ import Testing
         #expect(bench.choices(4, hash: 1, now: 400) == [2, 2, 2, 2])
         #expect(bench.choices(4, hash: 1, avoiding: 2, now: 400) == [0, 0, 0, 0])
         #expect(bench.choices(4, hash: 1, avoiding: 0, now: 400) == [2, 2, 2, 2])
-    }
-}
-
-@Suite struct `Kinds of balancing` {
-    @Test func `need a hash only for a header`() {
-        #expect(UpstreamConfiguration.Balance.hash(header: "").isHash)
-        #expect(!UpstreamConfiguration.Balance.roundRobin.isHash)
-        #expect(!UpstreamConfiguration.Balance.leastRequests.isHash)
     }
 }

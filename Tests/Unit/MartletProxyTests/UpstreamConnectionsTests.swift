@@ -225,9 +225,7 @@ import Testing
         settings.endpoints = [LoopBenchSettings.second]
         let next = settings.snapshot()
         bench.run { loop in
-            for retired in loop.upstreams.directory.adopt(next, resolved: []) {
-                loop.upstreams.closeIdleConnections(of: retired, &loop.context)
-            }
+            loop.upstreams.retire(loop.upstreams.directory.adopt(next, resolved: [], now: loop.now), &loop.context)
         }
         #expect(!bench.isAlive(first.upstream) && bench.isAlive(second.upstream))
         #expect(bench.idle(1) == [second.upstream])

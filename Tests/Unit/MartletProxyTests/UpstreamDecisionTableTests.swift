@@ -173,13 +173,14 @@ import Testing
             // Nothing was sent: once to each endpoint.
             ([.nothingSent, .nothingSent, .nothingSent, .nothingSent], 3, 3), ([.nothingSent], 1, 1),
             ([.nothingSent], 0, 1), ([.nothingSent], 2, 2), ([.nothingSent, .nothingSent], 2, 2),
-            // It was sent: twice, whatever the number of endpoints.
-            ([.requestSent, .requestSent, .requestSent], 5, 2), ([.requestSent], 1, 2), ([.requestSent], 0, 2),
+            // It was sent: once to each endpoint, and twice to a single one.
+            ([.requestSent, .requestSent, .requestSent], 5, 4), ([.requestSent], 1, 2), ([.requestSent], 0, 2),
+            ([.requestSent, .requestSent, .requestSent], 2, 2), ([.requestSent, .requestSent, .requestSent], 3, 3),
             // It was refused: four times.
             ([.refused, .refused, .refused, .refused, .refused], 1, 4), ([.refused, .refused, .refused], 1, 4),
             // The attempts of all kinds count together.
-            ([.nothingSent, .requestSent], 3, 2), ([.requestSent, .nothingSent, .nothingSent], 3, 3),
-            ([.requestSent, .nothingSent, .requestSent], 4, 3), ([.refused, .requestSent], 3, 2),
+            ([.nothingSent, .requestSent], 3, 3), ([.requestSent, .nothingSent, .nothingSent], 3, 3),
+            ([.requestSent, .nothingSent, .requestSent], 4, 4), ([.refused, .requestSent], 3, 3),
             ([.refused, .refused, .nothingSent], 3, 3), ([.refused, .refused, .nothingSent], 4, 4),
             ([.nothingSent, .nothingSent, .nothingSent, .refused], 9, 4), ([], 1, 1),
         ] as [([FailedAttempt.Progress], Int, Int)])

@@ -1,3 +1,4 @@
+import MartletBalancing
 import MartletIO
 import MartletReports
 import MartletRouter
@@ -28,11 +29,17 @@ final class UpstreamDirectoryBench {
         host: UpstreamConfiguration.HostPolicy = .keep, timeouts: UpstreamTimeouts = UpstreamTimeouts(),
         transport: UpstreamTransport = UpstreamTransport(), tls: TLSClientContext? = nil
     ) -> Upstream {
-        var configuration = UpstreamConfiguration(
-            name: Located(name, at: somewhere), members: endpoints.map { EndpointConfiguration(Located($0, at: somewhere)) },
-            timeouts: timeouts, host: host, balance: balance)
+        var configuration = configuration(name, endpoints)
+        (configuration.balance, configuration.host, configuration.timeouts) = (balance, host, timeouts)
         configuration.transport = transport
         return Upstream(configuration, tls: tls)
+    }
+
+    static func configuration(_ name: String, _ endpoints: [EndpointAddress]) -> UpstreamConfiguration {
+        UpstreamConfiguration(
+            name: Located(name, at: somewhere),
+            members: endpoints.map { EndpointConfiguration(Located($0, at: somewhere)) },
+            timeouts: UpstreamTimeouts(), host: .keep, balance: .roundRobin)
     }
 
     static func address(_ number: Int) -> EndpointAddress { .http(host: "10.0.0.\(number)", port: 80) }
@@ -60,11 +67,17 @@ final class UpstreamDirectoryBench {
     /// Adopts a configuration.
     /// - Returns: the endpoints that it retires.
     @discardableResult
-    func adopt(_ upstreams: [Upstream], resolved: [ResolvedName] = []) -> [Int] {
-        directory.adopt(UpstreamDirectoryBench.snapshot(upstreams), resolved: resolved).map { Int($0.rawValue) }
+    func adopt(_ upstreams: [Upstream], resolved: [ResolvedName] = [], now: Int64 = 0) -> [Int] {
+        directory.adopt(UpstreamDirectoryBench.snapshot(upstreams), resolved: resolved, now: now).map {
+            Int($0.rawValue)
+        }
     }
 
-    func resolve(_ names: ResolvedName...) { directory.resolve(names) }
+    /// - Returns: the endpoints that it retires.
+    @discardableResult
+    func resolve(_ names: ResolvedName..., now: Int64 = 0) -> [Int] {
+        directory.resolve(names, now: now).map { Int($0.rawValue) }
+    }
 
     // MARK: Requests
 
@@ -76,6 +89,17 @@ final class UpstreamDirectoryBench {
         return chosen.map { Int($0.rawValue) }
     }
 
+    /// A hash that belongs to an endpoint while all of its upstream are usable and have the same weight.
+    func key(of endpoint: Int) -> UInt64 {
+        let members = self.members(Int(directory.endpoints[endpoint].cluster))
+        return (1...UInt64.max).first { key in
+            members.max { left, right in
+                RendezvousHash.score(key, directory.endpoints[left].hash)
+                    < RendezvousHash.score(key, directory.endpoints[right].hash)
+            } == endpoint
+        } ?? 0
+    }
+
     /// The endpoints for several requests, one after the other; −1 for none.
     func choices(_ count: Int, hash: UInt64 = 0, avoiding: Int = -1, now: Int64 = 0) -> [Int] {
         (0..<count).map { _ in choose(hash: hash, avoiding: avoiding, now: now) ?? -1 }
@@ -85,7 +109,9 @@ final class UpstreamDirectoryBench {
 
     func end(_ endpoint: Int) { directory.ended(EndpointIndex(rawValue: Int32(endpoint))) }
 
-    func succeed(_ endpoint: Int) { directory.succeeded(EndpointIndex(rawValue: Int32(endpoint))) }
+    func succeed(_ endpoint: Int, at now: Int64 = 0) {
+        directory.succeeded(EndpointIndex(rawValue: Int32(endpoint)), now: now)
+    }
 
     func fail(_ endpoint: Int, refused: Bool = false, at now: Int64 = 0) {
         directory.failed(EndpointIndex(rawValue: Int32(endpoint)), refused: refused, now: now)
@@ -114,6 +140,8 @@ final class UpstreamDirectoryBench {
     }
 
     func keepsIdle(_ endpoint: Int) -> Bool { directory.keepsIdle(EndpointIndex(rawValue: Int32(endpoint))) }
+
+    func overdue(_ now: Int64) -> [Int] { directory.takeOverdue(now).map { Int($0) }.sorted() }
 
     // MARK: State
 

@@ -1,3 +1,4 @@
+import MartletBalancing
 import MartletConfig
 import MartletTLS
 import Testing
@@ -14,17 +15,17 @@ import Testing
         #expect(bench.members(1) == [2])
     }
 
-    @Test func `are shared by upstreams with the same address and transport`() {
+    @Test func `belong to one upstream each, whatever their addresses`() {
         var proxied = UpstreamTransport()
         proxied.sendsProxyProtocol = true
         let bench = Bench(
             Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(2, 3)),
             Bench.upstream("c", Bench.addresses(1), transport: proxied))
         #expect(bench.members(0) == [0, 1])
-        #expect(bench.members(1) == [1, 2])
-        #expect(bench.members(2) == [3])
-        let headers = (0..<4).map { bench.endpoint($0).transport.sendsProxyHeader }
-        #expect(headers == [false, false, false, true])
+        #expect(bench.members(1) == [2, 3])
+        #expect(bench.members(2) == [4])
+        let headers = (0..<5).map { bench.endpoint($0).transport.sendsProxyHeader }
+        #expect(headers == [false, false, false, false, true])
     }
 
     @Test func `are one for an address that is listed twice`() {
@@ -102,8 +103,8 @@ import Testing
     @Test func `begin without load and failures`() {
         let endpoint = Bench(endpoints: 1).endpoint(0)
         #expect(endpoint.active == 0 && endpoint.idle.isEmpty && endpoint.connections.isEmpty)
-        #expect(endpoint.failures == 0 && endpoint.ejections == 0 && endpoint.ejectedUntil == 0)
-        #expect(!endpoint.isHalfOpen && !endpoint.isRetired)
+        #expect(endpoint.ejection.failures == 0 && endpoint.ejection.count == 0 && endpoint.ejection.until == 0)
+        #expect(!endpoint.ejection.isHalfOpen && !endpoint.isRetired)
     }
 }
 
@@ -128,11 +129,11 @@ import Testing
         #expect(balance == .leastRequests)
     }
 
-    @Test func `retires an endpoint once, as soon as no upstream has it`() {
+    @Test func `retires an endpoint once, as soon as its upstream does not have it`() {
         let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(1)))
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2)), Bench.upstream("b", Bench.addresses(1))]) == [])
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [0])
+        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2)), Bench.upstream("b", Bench.addresses(1))]) == [0])
         #expect(bench.endpoint(0).isRetired && !bench.endpoint(1).isRetired)
+        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [2])
         #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [])
         #expect(bench.adopt([]) == [1])
     }
@@ -152,11 +153,11 @@ import Testing
         bench.begin(0)
         bench.fail(0, refused: true, at: 7)
         #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [0])
-        #expect(bench.adopt([Bench.upstream("z", Bench.addresses(1))]) == [1])
+        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(1))]) == [1])
         let endpoint = bench.endpoint(0)
-        #expect(bench.members(1) == [0] && !endpoint.isRetired)
-        #expect(endpoint.idle.count == 2 && endpoint.active == 1 && endpoint.failures == 1)
-        #expect(endpoint.ejections == 1 && endpoint.ejectedUntil == Bench.second + 7)
+        #expect(bench.members(0) == [0] && !endpoint.isRetired)
+        #expect(endpoint.idle.count == 2 && endpoint.active == 1 && endpoint.ejection.failures == 1)
+        #expect(endpoint.ejection.count == 1 && endpoint.ejection.until == Bench.second + 7)
     }
 
     @Test func `replaces the certificates of an endpoint that stays`() throws {
@@ -176,50 +177,102 @@ import Testing
         bench.adopt([Bench.upstream("a", [name])], resolved: [Bench.resolved(name, "10.1.0.1")])
         #expect(bench.nextAddresses(of: 0, 1) == ["10.1.0.1:80"])
         bench.adopt([Bench.upstream("a", [name])])
-        #expect(bench.nextAddresses(of: 0, 1) == ["10.1.0.1:80"])
-        bench.adopt([Bench.upstream("a", [name])], resolved: [Bench.resolved(name, "10.1.0.2")])
-        #expect(bench.nextAddresses(of: 0, 1) == ["10.1.0.2:80"])
+        #expect(bench.members(0) == [0] && bench.nextAddresses(of: 0, 1) == ["10.1.0.1:80"])
+        #expect(bench.adopt([Bench.upstream("a", [name])], resolved: [Bench.resolved(name, "10.1.0.2")]) == [0])
+        #expect(bench.members(0) == [1] && bench.nextAddresses(of: 1, 1) == ["10.1.0.2:80"])
+    }
+
+    @Test func `uses the slots of endpoints that left long ago again`() {
+        let name = EndpointAddress.http(host: "db.internal", port: 80)
+        let bench = Bench(Bench.upstream("a", [name]))
+        for minute in 0..<1000 {
+            let address = "10.0.\(minute / 250).\(minute % 250)"
+            bench.resolve(Bench.resolved(name, address), now: Int64(minute) * 61 * Bench.second)
+            #expect(bench.nextAddresses(of: bench.members(0)[0], 1) == ["\(address):80"])
+        }
+        #expect(bench.endpointCount <= 4)
+    }
+
+    @Test func `does not use the slot of an endpoint again that still has requests`() {
+        let name = EndpointAddress.http(host: "db.internal", port: 80)
+        let bench = Bench(Bench.upstream("a", [name]))
+        bench.resolve(Bench.resolved(name, "10.0.0.1"))
+        let first = bench.members(0)[0]
+        bench.begin(first)
+        for minute in 1..<10 {
+            bench.resolve(Bench.resolved(name, "10.0.1.\(minute)"), now: Int64(minute) * 61 * Bench.second)
+            #expect(bench.members(0)[0] != first)
+        }
+        #expect(bench.endpoint(first).active == 1 && bench.overdue(30 * Bench.second) == [])
+        #expect(bench.overdue(91 * Bench.second) == [first])
+        bench.end(first)
+        #expect(bench.overdue(91 * Bench.second) == [])
     }
 }
 
-@Suite struct `Addresses of an endpoint` {
+@Suite struct `Addresses of a name` {
     private typealias Bench = UpstreamDirectoryBench
     private static let name = EndpointAddress.http(host: "db.internal", port: 80)
 
-    @Test func `are used in turn`() {
+    @Test func `are an endpoint each, with connections and failures of its own`() {
         let bench = Bench(Bench.upstream("a", [Self.name]))
         bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "10.1.0.2", "2001:db8::3"))
-        #expect(bench.nextAddresses(of: 0, 4) == ["10.1.0.2:80", "[2001:db8::3]:80", "10.1.0.1:80", "10.1.0.2:80"])
+        let members = bench.members(0)
+        let addresses = members.map { bench.nextAddresses(of: $0, 2) }
+        #expect(addresses.map(\.[0]) == ["10.1.0.1:80", "10.1.0.2:80", "[2001:db8::3]:80"])
+        #expect(addresses.allSatisfy { $0[0] == $0[1] })
+        bench.fail(members[1], refused: true)
+        #expect(Set(bench.choices(4)) == [members[0], members[2]])
     }
 
-    @Test func `may become fewer while they are used in turn`() {
+    @Test func `that stay keep their endpoint when others come and go`() {
         let bench = Bench(Bench.upstream("a", [Self.name]))
-        bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "10.1.0.2", "10.1.0.3"))
-        #expect(bench.nextAddresses(of: 0, 2) == ["10.1.0.2:80", "10.1.0.3:80"])
-        bench.resolve(Bench.resolved(Self.name, "10.2.0.1"))
-        #expect(bench.nextAddresses(of: 0, 2) == ["10.2.0.1:80", "10.2.0.1:80"])
+        bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "10.1.0.2"))
+        let before = bench.members(0)
+        #expect(bench.resolve(Bench.resolved(Self.name, "10.1.0.2", "10.1.0.3")) == [before[0]])
+        #expect(bench.members(0)[0] == before[1])
+        #expect(bench.resolve(Bench.resolved(Self.name, "10.1.0.2", "10.1.0.3")) == [])
     }
 
-    @Test func `stay when a name has none any more`() {
+    @Test func `are none where the name has none any more`() {
         let bench = Bench(Bench.upstream("a", [Self.name]))
         bench.resolve(Bench.resolved(Self.name, "10.1.0.1"))
         bench.resolve(Bench.resolved(Self.name))
-        #expect(bench.nextAddresses(of: 0, 1) == ["10.1.0.1:80"])
+        #expect(bench.members(0).count == 1 && bench.nextAddresses(of: bench.members(0)[0], 1) == ["none"])
     }
 
-    @Test func `are set for every transport of the name, and for no other scheme or port`() {
-        var proxied = UpstreamTransport()
-        proxied.sendsProxyProtocol = true
+    @Test func `are those of the family, and the first alone where the file says so`() {
+        var upstream = Bench.configuration("a", [Self.name])
+        upstream.policies.resolution.family = .ipv6
+        let bench = Bench(Upstream(upstream))
+        bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "2001:db8::3", "2001:db8::4"))
+        #expect(bench.members(0).map { bench.nextAddresses(of: $0, 1)[0] } == ["[2001:db8::3]:80", "[2001:db8::4]:80"])
+        upstream.policies.resolution.family = .ipv4
+        upstream.policies.resolution.usesAllAddresses = false
+        bench.adopt([Upstream(upstream)], resolved: [Bench.resolved(Self.name, "::1", "10.1.0.2", "10.1.0.3")])
+        #expect(bench.members(0).map { bench.nextAddresses(of: $0, 1)[0] } == ["10.1.0.2:80"])
+    }
+
+    @Test func `are for no other scheme or port`() {
         let others: [EndpointAddress] = [
             .https(host: "db.internal", port: 80), .http(host: "db.internal", port: 81),
             .http(host: "db2.internal", port: 80),
         ]
-        let bench = Bench(
-            Bench.upstream("a", [Self.name] + others), Bench.upstream("b", [Self.name], transport: proxied))
+        let bench = Bench(Bench.upstream("a", [Self.name] + others), Bench.upstream("b", [Self.name]))
         bench.resolve(
             Bench.resolved(.http(host: "unknown", port: 80), "10.9.0.1"), Bench.resolved(Self.name, "10.1.0.1"))
-        let first = (0..<5).map { bench.nextAddresses(of: $0, 1)[0] }
+        let first = (bench.members(0) + bench.members(1)).map { bench.nextAddresses(of: $0, 1)[0] }
         #expect(first == ["10.1.0.1:80", "none", "none", "none", "10.1.0.1:80"])
+    }
+
+    @Test func `have the weight of their name each`() {
+        var upstream = Bench.configuration("a", [Self.name, Bench.address(9)])
+        upstream.members[0].weight = 2
+        let bench = Bench(Upstream(upstream))
+        bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "10.1.0.2"))
+        let chosen = bench.choices(500)
+        let counts = bench.members(0).map { member in chosen.count { $0 == member } }
+        #expect(counts == [200, 200, 100])
     }
 }
 
@@ -237,7 +290,7 @@ import Testing
         #expect(
             bench.report() == [
                 "a http://10.0.0.1: 0 idle, 2 active, 0 failed", "a http://10.0.0.2: 3 idle, 0 active, 1 failed",
-                "b http://10.0.0.2: 3 idle, 0 active, 1 failed",
+                "b http://10.0.0.2: 0 idle, 0 active, 0 failed",
             ])
     }
 

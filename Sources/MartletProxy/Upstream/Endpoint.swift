@@ -1,0 +1,95 @@
+internal import MartletBalancing
+internal import MartletConfig
+internal import MartletIO
+
+extension UpstreamDirectory {
+    /// One endpoint in this loop: its index is stable while it is configured.
+    // lint:large-type what a loop knows of an endpoint: its address, its connections and its state
+    struct Endpoint {
+        let identity: EndpointIdentity
+        /// The `Host` value for `host: endpoint`.
+        let hostValue: [UInt8]
+        /// Its URL, for logs and metrics.
+        let text: [UInt8]
+        /// The hash of its URL and address: the same in every process.
+        let hash: UInt64
+        /// The protocol it uses.
+        var transport: EndpointProtocol
+        /// HTTP/2 connections with capacity for more streams.
+        var connections: [Handle<UpstreamConnection>] = []
+        var addresses: [SocketEndpoint]
+        var addressIndex = 0
+        var active = 0
+        /// Idle connections, the one used last at the end.
+        var idle: [Handle<UpstreamConnection>] = []
+        var cluster = ClusterIndex.none
+        var ejection = Ejection()
+        /// Whether the error rate of its upstream ejects.
+        var tracksRate = false
+        var rate = ErrorRate()
+        var watch = EndpointWatch()
+        var isRetired = false
+
+        var address: EndpointAddress { identity.address }
+    }
+
+    /// The endpoint of another upstream, or with another transport, is another one.
+    struct EndpointKey: Hashable {
+        let identity: EndpointIdentity
+        let transport: UpstreamTransport
+    }
+
+    /// One upstream and its endpoints.
+    struct Cluster {
+        var upstream: Upstream
+        var members: [EndpointIndex]
+        /// The configured weight of each member.
+        var weights: [Int] = []
+        /// The only endpoint, if there is only one and it may be used: most upstreams have no choice to make.
+        var single = EndpointIndex.none
+        var balancer = Balancer()
+        /// What the balancer knows of each member, by its position.
+        var candidates: [EndpointCandidate] = []
+        /// Since when too few endpoints are usable.
+        var panicsSince: Int64?
+    }
+}
+
+/// What health checks and the operator say of an endpoint, and since when.
+struct EndpointWatch: Equatable {
+    private(set) var isHealthy = true
+    /// Why it is healthy or not, in words.
+    private(set) var reason = ""
+    /// Taken out by the operator.
+    private(set) var isDrained = false
+    /// When it became healthy, was restored or was added to an upstream that had others.
+    private(set) var startedAt: Int64?
+    /// When it last changed between healthy and unhealthy, or drained and not.
+    private(set) var changedAt: Int64?
+    /// When it left the configuration.
+    var retiredAt: Int64?
+
+    /// Its share grows slowly from now on.
+    mutating func start(at now: Int64) { startedAt = now }
+
+    /// - Returns: whether something has changed.
+    @discardableResult
+    mutating func note(isHealthy healthy: Bool, reason: String, at now: Int64) -> Bool {
+        self.reason = reason
+        guard healthy != isHealthy else { return false }
+        isHealthy = healthy
+        changedAt = now
+        if healthy { startedAt = now }
+        return true
+    }
+
+    /// - Returns: whether something has changed.
+    @discardableResult
+    mutating func drain(_ drained: Bool, at now: Int64) -> Bool {
+        guard drained != isDrained else { return false }
+        isDrained = drained
+        changedAt = now
+        if !drained { startedAt = now }
+        return true
+    }
+}

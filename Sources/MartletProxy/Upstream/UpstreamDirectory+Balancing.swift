@@ -1,0 +1,165 @@
+internal import MartletBalancing
+internal import MartletConfig
+
+/// Which endpoint gets a request, and what its outcome says of the endpoint.
+extension UpstreamDirectory {
+    /// Chooses an endpoint of an upstream.
+    /// - Parameters:
+    ///   - hash: the hash for `balance: hash…`; 0 if the request has no such value.
+    ///   - avoiding: the endpoint that just failed the request, if one has.
+    mutating func choose(_ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64) -> EndpointIndex? {
+        let single = clusters[Int(cluster)].single
+        guard single.isNone else { return single }
+        return chooseAmong(cluster, hash: hash, avoiding: avoiding, now: now)
+    }
+
+    @inline(never)
+    private mutating func chooseAmong(
+        _ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64
+    ) -> EndpointIndex? {
+        let position = Int(cluster)
+        updateCandidates(of: cluster, now)
+        let traffic = clusters[position].upstream.traffic
+        let avoided = avoiding.isNone ? nil : clusters[position].members.firstIndex(of: avoiding)
+        let chosen = clusters[position].balancer.choose(
+            traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided, panicThreshold: traffic.panicThreshold,
+            among: clusters[position].candidates)
+        guard let chosen else { return leastEjected(cluster, avoiding: avoiding) }
+        if chosen.isPanicking {
+            if clusters[position].panicsSince == nil { clusters[position].panicsSince = now }
+        } else {
+            clusters[position].panicsSince = nil
+        }
+        return clusters[position].members[chosen.position]
+    }
+
+    /// Brings what changes with every request up to date.
+    private mutating func updateCandidates(of cluster: ClusterIndex, _ now: Int64) {
+        let position = Int(cluster)
+        let slowStart = clusters[position].upstream.traffic.slowStart
+        for member in clusters[position].members.indices {
+            let index = Int(clusters[position].members[member])
+            clusters[position].candidates[member].active = endpoints[index].active
+            clusters[position].candidates[member].isEjected = !endpoints[index].ejection.isUsable(at: now)
+            guard slowStart > 0 else { continue }
+            clusters[position].candidates[member].weight = SlowStart.weight(
+                clusters[position].weights[member], since: endpoints[index].watch.startedAt, span: slowStart, at: now)
+        }
+    }
+
+    /// Without a panic threshold: of the healthy endpoints, all of which are ejected, the one that returns first.
+    private func leastEjected(_ cluster: ClusterIndex, avoiding: EndpointIndex) -> EndpointIndex? {
+        let members = clusters[Int(cluster)].members.filter { member in
+            endpoints[Int(member)].watch.isHealthy && !endpoints[Int(member)].watch.isDrained
+        }
+        let others = members.filter { $0 != avoiding }
+        return (others.isEmpty ? members : others).min { left, right in
+            endpoints[Int(left)].ejection.until < endpoints[Int(right)].ejection.until
+        }
+    }
+
+    /// Brings what health checks and the operator say up to date.
+    mutating func refresh(_ cluster: ClusterIndex) {
+        let position = Int(cluster)
+        for member in clusters[position].members.indices {
+            let watch = endpoints[Int(clusters[position].members[member])].watch
+            let isOut = watch.isDrained || clusters[position].weights[member] == 0
+            clusters[position].candidates[member].condition =
+                isOut ? .drained : watch.isHealthy ? .healthy : .unhealthy
+        }
+        let isSingle =
+            clusters[position].members.count == 1 && clusters[position].candidates[0].condition != .drained
+        clusters[position].single = isSingle ? clusters[position].members[0] : .none
+    }
+
+    /// Notes what health checks have found out.
+    mutating func note(_ health: [EndpointHealth], now: Int64) {
+        change(health.map { ($0.endpoint, $0) }) { endpoint, health in
+            endpoint.watch.note(isHealthy: health.isHealthy, reason: health.reason, at: now)
+        }
+    }
+
+    /// Takes endpoints out of use, or back: all of an upstream's that have the URL, whatever their address.
+    mutating func drain(_ endpoints: [(EndpointIdentity, isDrained: Bool)], now: Int64) {
+        change(endpoints.map { ($0.0, $0.isDrained) }) { endpoint, isDrained in
+            endpoint.watch.drain(isDrained, at: now)
+        }
+    }
+
+    private mutating func change<Change>(
+        _ changes: [(EndpointIdentity, Change)], _ body: (inout Endpoint, Change) -> Bool
+    ) {
+        var changed: Set<ClusterIndex> = []
+        for (identity, change) in changes {
+            guard let cluster = clusterOfName[identity.upstream] else { continue }
+            for index in clusters[Int(cluster)].members where endpoints[Int(index)].identity.matches(identity) {
+                if body(&endpoints[Int(index)], change) { changed.insert(cluster) }
+            }
+        }
+        for cluster in changed { refresh(cluster) }
+    }
+}
+
+/// What becomes of requests.
+extension UpstreamDirectory {
+    /// A request is sent to an endpoint; one that was ejected is half-open meanwhile.
+    mutating func began(_ index: EndpointIndex) {
+        endpoints[Int(index)].active &+= 1
+        endpoints[Int(index)].ejection.began()
+    }
+
+    /// A request to an endpoint has ended.
+    mutating func ended(_ index: EndpointIndex) {
+        endpoints[Int(index)].active &-= 1
+        endpoints[Int(index)].ejection.ended()
+    }
+
+    /// An endpoint responded.
+    @inline(__always)
+    mutating func succeeded(_ index: EndpointIndex, now: Int64) {
+        let isTroubled = endpoints[Int(index)].ejection.failures > 0 || endpoints[Int(index)].ejection.count > 0
+        guard isTroubled || endpoints[Int(index)].tracksRate else { return }
+        noteSuccess(index, now)
+    }
+
+    @inline(never)
+    private mutating func noteSuccess(_ index: EndpointIndex, _ now: Int64) {
+        let position = Int(index)
+        let cluster = Int(endpoints[position].cluster)
+        if let policy = clusters[cluster].upstream.traffic.ejection.rate {
+            endpoints[position].rate.count(isFailure: false, at: now, policy)
+        }
+        if endpoints[position].ejection.succeeded() { endpoints[position].watch.start(at: now) }
+    }
+
+    /// An endpoint failed a request: a refused connection immediately, other failures after some in a row or by their
+    /// rate, and a failed half-open attempt eject it for a while.
+    mutating func failed(_ index: EndpointIndex, refused: Bool, now: Int64) {
+        let position = Int(index)
+        let cluster = Int(endpoints[position].cluster)
+        let policy = clusters[cluster].upstream.traffic.ejection
+        var exceedsRate = false
+        if let rate = policy.rate {
+            endpoints[position].rate.count(isFailure: true, at: now, rate)
+            exceedsRate = endpoints[position].rate.exceeds(rate)
+        }
+        let wasEjected = endpoints[position].ejection.count > 0
+        let ejects = endpoints[position].ejection.failed(
+            refused ? .refused : .failed, exceedsRate: exceedsRate,
+            mayEject: wasEjected || mayEject(from: cluster, policy, now), by: policy, at: now)
+        // Its rate is counted anew after the ejection.
+        if ejects { endpoints[position].rate = ErrorRate() }
+    }
+
+    /// Whether one more endpoint of an upstream may be out of use.
+    private func mayEject(from cluster: Int, _ policy: EjectionPolicy, _ now: Int64) -> Bool {
+        guard policy.maximumEjected < 100 else { return true }
+        let members = clusters[cluster].members
+        let out = members.reduce(0) { count, member in
+            let endpoint = endpoints[Int(member)]
+            let isIn = endpoint.watch.isHealthy && !endpoint.watch.isDrained && endpoint.ejection.isUsable(at: now)
+            return isIn ? count : count + 1
+        }
+        return policy.mayEject(out: out, of: members.count)
+    }
+}

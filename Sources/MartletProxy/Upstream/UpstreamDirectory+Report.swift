@@ -1,0 +1,49 @@
+internal import MartletBalancing
+internal import MartletIO
+internal import MartletReports
+
+/// What the admin pages show of the endpoints.
+extension UpstreamDirectory {
+    /// The state of every endpoint.
+    func report(now: Int64) -> [EndpointReport] {
+        var reports: [EndpointReport] = []
+        for number in clusterOfUpstream {
+            let cluster = clusters[Int(number)]
+            for (position, index) in cluster.members.enumerated() {
+                let endpoint = endpoints[Int(index)]
+                var report = EndpointReport(
+                    upstream: cluster.upstream.name, endpoint: String(decoding: endpoint.text, as: UTF8.self),
+                    idle: endpoint.idle.count, active: endpoint.active, failures: endpoint.ejection.failures,
+                    isEjected: endpoint.ejection.count > 0 && endpoint.ejection.until > now)
+                report.address = endpoint.identity.resolved?.description
+                report.weight = cluster.weights[position]
+                report.isBackup = cluster.candidates[position].isBackup
+                report.isPanicking = cluster.panicsSince != nil
+                (report.state, report.reason, report.age) = state(of: endpoint, in: cluster, now)
+                reports.append(report)
+            }
+        }
+        return reports
+    }
+
+    /// The state of an endpoint in one word, why, and for how long in nanoseconds, where that is known.
+    private func state(
+        of endpoint: Endpoint, in cluster: Cluster, _ now: Int64
+    ) -> (EndpointReport.State, reason: String, age: Int64?) {
+        let watch = endpoint.watch
+        let age = watch.changedAt.map { now &- $0 }
+        if watch.isDrained { return (.draining, "taken out by an operator", age) }
+        if !watch.isHealthy { return (.unhealthy, watch.reason, age) }
+        let ejection = endpoint.ejection
+        if ejection.count > 0 {
+            let left = max(ejection.until &- now, 0) / 1_000_000
+            let reason = "\(ejection.failures) failures in a row"
+            return (.ejected, left > 0 ? "\(reason), for another \(left) ms" : "\(reason), one request tries it", nil)
+        }
+        let span = cluster.upstream.traffic.slowStart
+        if span > 0, let start = watch.startedAt, now &- start < span {
+            return (.slowStart, "its share grows", now &- start)
+        }
+        return (.healthy, watch.reason, age)
+    }
+}
