@@ -41,7 +41,9 @@ final class UpstreamDirectoryBench {
 
     /// The addresses of a host name, from literals.
     static func resolved(_ endpoint: EndpointAddress, _ literals: String...) -> ResolvedName {
-        ResolvedName(endpoint: endpoint, addresses: literals.compactMap { SocketEndpoint(literal: $0, port: 80) })
+        ResolvedName(
+            upstream: "api", endpoint: endpoint,
+            addresses: literals.compactMap { SocketEndpoint(literal: $0, port: 80) })
     }
 
     private static func snapshot(_ upstreams: [Upstream]) -> Snapshot {
