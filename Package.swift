@@ -74,6 +74,7 @@ let rooms: [Room] = [
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
+    Room(name: "MartletHealth", imports: ["MartletCore", "CCurl"]),
     Room(
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
@@ -215,7 +216,7 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletFetch",
+            "MartletFetch", "MartletHealth",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",

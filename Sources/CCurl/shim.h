@@ -2,6 +2,7 @@
 #ifndef MARTLET_CCURL_SHIM_H
 #define MARTLET_CCURL_SHIM_H
 #include <curl/curl.h>
+#include <string.h>
 
 typedef size_t (*martlet_curl_sink)(char *, size_t, size_t, void *);
 typedef int (*martlet_curl_gate)(void *, char *, char *, int, int);
@@ -51,6 +52,17 @@ static inline long martlet_curl_status(CURL *easy) {
 static inline curl_off_t martlet_curl_retry_after(CURL *easy) {
     curl_off_t seconds = 0;
     return curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? seconds : 0;
+}
+// CURL_HTTP_VERSION_… of the response; 0 without one.
+static inline long martlet_curl_http_version(CURL *easy) {
+    long version = 0;
+    return curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK ? version : 0;
+}
+// Why the last connect failed; NULL if it did not.
+static inline const char *martlet_curl_connect_error(CURL *easy) {
+    long number = 0;
+    CURLcode status = curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &number);
+    return status == CURLE_OK && number != 0 ? strerror((int)number) : NULL;
 }
 static inline CURLMcode martlet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);

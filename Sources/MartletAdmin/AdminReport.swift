@@ -37,6 +37,29 @@ package struct AdminReport: Sendable {
         }
     }
 
+    /// The health checks of an upstream.
+    package struct HealthChecks: Sendable {
+        package let upstream: String
+        /// Probes by their result.
+        package let successes: Int
+        package let failures: Int
+        /// Probes that began more than an interval late.
+        package let delayed: Int
+        /// Endpoints that are unhealthy now, of those that are probed.
+        package let unhealthy: Int
+
+        package init(upstream: String, successes: Int, failures: Int, delayed: Int, unhealthy: Int) {
+            (self.upstream, self.successes, self.failures) = (upstream, successes, failures)
+            (self.delayed, self.unhealthy) = (delayed, unhealthy)
+        }
+    }
+
+    /// One instant on both clocks.
+    private struct Moment: Sendable {
+        let unix: UnixTime
+        let monotonic: MonotonicTime
+    }
+
     /// The kind and the state of the shared store.
     package enum Store: Sendable {
         case memory
@@ -82,9 +105,13 @@ package struct AdminReport: Sendable {
     let reloads: ReloadRecord
     let process: ProcessStatus
     let startedAt: UnixTime
-    let now: UnixTime
-    let monotonicNow: MonotonicTime
+    private let moment: Moment
     let version: String
+    /// Every upstream that has health checks.
+    let healthChecks: [HealthChecks]
+
+    var now: UnixTime { moment.unix }
+    var monotonicNow: MonotonicTime { moment.monotonic }
 
     package init(
         readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
@@ -92,7 +119,7 @@ package struct AdminReport: Sendable {
         accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
         addresses: [String], droppedLogBatches: Int, reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
-        now: UnixTime, monotonicNow: MonotonicTime, version: String
+        now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = []
     ) {
         self.readiness = readiness
         self.loops = loops
@@ -111,9 +138,9 @@ package struct AdminReport: Sendable {
         self.reloads = reloads
         self.process = process
         self.startedAt = startedAt
-        self.now = now
-        self.monotonicNow = monotonicNow
+        moment = Moment(unix: now, monotonic: monotonicNow)
         self.version = version
+        self.healthChecks = healthChecks
     }
 }
 

@@ -22,6 +22,7 @@ struct MetricsPage {
         transport(traffic)
         tunnels(traffic)
         upstreams(traffic)
+        healthChecks(report.healthChecks)
         state(report)
         store(report)
         signIn(report)
@@ -151,6 +152,23 @@ struct MetricsPage {
         for (key, endpoint) in traffic.endpoints {
             out.sample(["upstream": key.upstream, "endpoint": key.endpoint], value(endpoint))
         }
+    }
+
+    private mutating func healthChecks(_ upstreams: [AdminReport.HealthChecks]) {
+        guard !upstreams.isEmpty else { return }
+        out.family(
+            "martlet_upstream_health_checks_total", .counter, "Probes of the upstream's endpoints, by result.")
+        for upstream in upstreams {
+            out.sample(["upstream": upstream.upstream, "result": "success"], upstream.successes)
+            out.sample(["upstream": upstream.upstream, "result": "failure"], upstream.failures)
+        }
+        out.family(
+            "martlet_upstream_health_checks_delayed_total", .counter,
+            "Probes that began more than an interval late, because too many others were in flight.")
+        for upstream in upstreams { out.sample(["upstream": upstream.upstream], upstream.delayed) }
+        out.family(
+            "martlet_upstream_endpoints_unhealthy", .gauge, "Endpoints that are unhealthy by their probes.")
+        for upstream in upstreams { out.sample(["upstream": upstream.upstream], upstream.unhealthy) }
     }
 
     // MARK: Dependencies

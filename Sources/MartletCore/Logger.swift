@@ -72,6 +72,8 @@ public protocol LogWriting: Sendable {
     package func debug(_ event: String, _ fields: [(String, String)]) { log(.debug, event, fields) }
     /// Writes a line of the level `info`.
     public func info(_ event: String, _ fields: (String, String)...) { log(.info, event, fields) }
+    /// Writes a line of the level `info` with an array of fields.
+    package func info(_ event: String, _ fields: [(String, String)]) { log(.info, event, fields) }
     /// Writes a line of the level `warning`.
     public func warning(_ event: String, _ fields: (String, String)...) { log(.warning, event, fields) }
     /// Writes a line of the level `warning` with an array of fields.

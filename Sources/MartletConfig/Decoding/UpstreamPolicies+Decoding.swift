@@ -38,14 +38,21 @@ extension UpstreamPolicies {
         retries = reader.block("retries")
         panicThreshold = reader.optional("panic_threshold", in: Percentage(0)...Percentage(100))
         drain = reader.optional("drain", default: drain, in: Duration.zero...Duration.seconds(86_400))
-        checkProbes(of: endpoints, speaksHTTP2: transport.version == .h2, &reader)
+        checkProbes(of: endpoints, transport, &reader)
     }
 
     /// Records contradictions between `health_check` and the endpoints.
     private func checkProbes(
-        of endpoints: [EndpointConfiguration], speaksHTTP2: Bool, _ reader: inout ConfigurationReader
+        of endpoints: [EndpointConfiguration], _ transport: UpstreamTransport, _ reader: inout ConfigurationReader
     ) {
         guard let check = healthCheck, let node = reader.node("health_check") else { return }
+        let speaksHTTP2 = transport.version == .h2
+        if transport.sendsProxyProtocol {
+            reader.error(
+                .configConflictingKeys, at: reader.node("proxy_protocol")?.location ?? node.location,
+                "health_check: probes cannot begin with a PROXY protocol header of version 2; "
+                    + "without proxy_protocol, or without health_check")
+        }
         for endpoint in endpoints {
             switch endpoint.address.value {
             case .echo:
@@ -135,7 +142,7 @@ extension HealthCheckConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional("path", .pattern("^/"), default: "/", "Path and query of the probe."),
-            .optional("interval", .duration, default: "5s", "From one probe of an endpoint to the next."),
+            .optional("interval", .duration, default: "5s", "From one probe of an endpoint to the next, at most."),
             .optional("timeout", .duration, default: "1s", "For a whole probe; at most `interval`."),
             .optional(
                 "healthy", .integer(1...100), default: "2",
@@ -150,7 +157,7 @@ extension HealthCheckConfiguration: ConfigurationDecodable {
             .optional(
                 "grpc", .boolean, default: "false", "Calls `grpc.health.v1.Health/Check` instead of a GET of `path`."),
             .optional(
-                "jitter", Percentage.shape, default: "20%", "By how much an interval differs at random, at most."),
+                "jitter", Percentage.shape, default: "20%", "By how much an interval is shortened at random, at most."),
         ])
     }
 

@@ -42,7 +42,7 @@
     package var port: UInt16?
     /// Whether `grpc.health.v1.Health/Check` is called instead of a GET.
     package var isGRPC = false
-    /// By how much an interval is lengthened or shortened at random, at most.
+    /// By how much an interval is shortened at random, at most.
     package var jitter = Percentage(20)
 
     package init() {}

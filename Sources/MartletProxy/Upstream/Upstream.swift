@@ -92,12 +92,16 @@ struct TrafficPolicy: Sendable {
     }
 }
 
-/// The current addresses of an upstream's host name; none if it has none any more.
-package struct ResolvedName: Sendable {
+/// The current addresses of a host name in an upstream, which has its own rules for them.
+package struct ResolvedName: Sendable, Equatable {
+    /// The name of the upstream.
+    package let upstream: String
     package let endpoint: EndpointAddress
+    /// In a stable order; empty for a name without an address.
     package let addresses: [SocketEndpoint]
 
-    package init(endpoint: EndpointAddress, addresses: [SocketEndpoint]) {
+    package init(upstream: String, endpoint: EndpointAddress, addresses: [SocketEndpoint]) {
+        self.upstream = upstream
         self.endpoint = endpoint
         self.addresses = addresses
     }

@@ -13,7 +13,7 @@ struct UpstreamDirectory: ~Copyable {
     /// For each upstream of the current snapshot, its index in `clusters`.
     private(set) var clusterOfUpstream: [ClusterIndex] = []
     /// The addresses of host names, as they were told last.
-    private var resolved: [EndpointAddress: [SocketEndpoint]] = [:]
+    private var resolved: [EndpointIdentity: [SocketEndpoint]] = [:]
     /// Endpoints that have left the configuration and may still have requests.
     private var retired: [EndpointIndex] = []
     /// When the time of the first of them to finish is over.
@@ -28,8 +28,11 @@ struct UpstreamDirectory: ~Copyable {
     /// - Returns: the endpoints that are not used any more.
     @discardableResult
     mutating func adopt(_ snapshot: Snapshot, resolved names: [ResolvedName], now: Int64) -> [EndpointIndex] {
-        for name in names { resolved[name.endpoint] = name.addresses }
-        let used = Set(snapshot.upstreams.flatMap(\.endpoints))
+        for name in names { resolved[name.identity] = name.addresses }
+        let used = Set(
+            snapshot.upstreams.flatMap { upstream in
+                upstream.endpoints.map { EndpointIdentity(upstream: upstream.name, address: $0) }
+            })
         resolved = resolved.filter { used.contains($0.key) }
         clusterOfUpstream.removeAll()
         for upstream in snapshot.upstreams {
@@ -49,14 +52,13 @@ struct UpstreamDirectory: ~Copyable {
     /// - Returns: the endpoints that are not used any more.
     @discardableResult
     mutating func resolve(_ names: [ResolvedName], now: Int64) -> [EndpointIndex] {
-        var changed: Set<EndpointAddress> = []
-        for name in names where resolved[name.endpoint] != name.addresses {
-            resolved[name.endpoint] = name.addresses
-            changed.insert(name.endpoint)
+        var changed: Set<String> = []
+        for name in names where resolved[name.identity] != name.addresses {
+            resolved[name.identity] = name.addresses
+            changed.insert(name.upstream)
         }
         guard !changed.isEmpty else { return [] }
-        for cluster in clusterOfUpstream
-        where clusters[Int(cluster)].upstream.members.contains(where: { changed.contains($0.address.value) }) {
+        for cluster in clusterOfUpstream where changed.contains(clusters[Int(cluster)].upstream.name) {
             fill(cluster, now)
         }
         return retireUnused(now)
@@ -115,7 +117,7 @@ struct UpstreamDirectory: ~Copyable {
         case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
             if let literal = SocketEndpoint(literal: host, port: port) { return [(whole, [literal])] }
             let rules = upstream.policies.resolution
-            let addresses = (resolved[address] ?? []).filter { $0.belongs(to: rules.family) }
+            let addresses = (resolved[whole] ?? []).filter { $0.belongs(to: rules.family) }
             guard rules.usesAllAddresses, !addresses.isEmpty else { return [(whole, Array(addresses.prefix(1)))] }
             return addresses.map {
                 (EndpointIdentity(upstream: upstream.name, address: address, resolved: $0), [$0])
@@ -225,6 +227,10 @@ struct UpstreamDirectory: ~Copyable {
         endpoints[Int(index)].addressIndex = (endpoints[Int(index)].addressIndex &+ 1) % addresses.count
         return addresses[endpoints[Int(index)].addressIndex]
     }
+}
+
+extension ResolvedName {
+    fileprivate var identity: EndpointIdentity { EndpointIdentity(upstream: upstream, address: endpoint) }
 }
 
 extension SocketEndpoint {

@@ -2,6 +2,7 @@ internal import MartletAccounts
 package import MartletAdmin
 internal import MartletConfig
 package import MartletCore
+internal import MartletHealth
 internal import MartletIdentities
 internal import MartletProvider
 internal import MartletRedis
@@ -54,7 +55,12 @@ extension Gateway: AdminSource {
             hashesWaiting: services.hashing.waiting,
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
             addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
-            startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version)
+            startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
+            healthChecks: healthChecks.counts.map {
+                AdminReport.HealthChecks(
+                    upstream: $0.upstream, successes: $0.counts.successes, failures: $0.counts.failures,
+                    delayed: $0.counts.delayed, unhealthy: $0.counts.unhealthy)
+            })
     }
 }
 

@@ -62,6 +62,7 @@ package final class Gateway: Sendable {
     private let issuerKeys: IssuerKeysRegistry
     private let invalidator: CacheInvalidator
     private let names: NameResolution
+    let healthChecks: HealthChecks
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.
@@ -78,6 +79,7 @@ package final class Gateway: Sendable {
         self.issuerKeys = issuerKeys
         self.invalidator = invalidator
         names = NameResolution(services)
+        healthChecks = HealthChecks(clock: services.clock, logger: services.logger)
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
@@ -115,6 +117,7 @@ package final class Gateway: Sendable {
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
         invalidator.attach(to: loops)
+        healthChecks.attach { loops.healthChanged($0) }
         do {
             try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {
@@ -133,6 +136,7 @@ package final class Gateway: Sendable {
             state.monitoring = Task { [weak self] in await self?.monitorStore() }
             state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
         }
+        healthChecks.follow(configuration.upstreams, resolved)
         graph.events?.start()
         graph.jobs?.start()
         for address in addresses { logListening(address, "public") }
@@ -336,6 +340,7 @@ package final class Gateway: Sendable {
         }
         loops.adopt(next.snapshot, sockets: sockets)
         loops.resolved(resolved)
+        healthChecks.follow(next.blueprint.configuration.upstreams, resolved)
     }
 
     /// Applies the level and the format of a new configuration.
@@ -404,6 +409,7 @@ package final class Gateway: Sendable {
             do { try await Task.sleep(for: Gateway.resolveInterval) } catch { return }
             let resolved = await names.resolve(graph.snapshot)
             state.withLock { $0.loops }?.resolved(resolved)
+            healthChecks.follow(resolved)
         }
     }
 
@@ -430,6 +436,7 @@ package final class Gateway: Sendable {
         for task in tasks { task?.cancel() }
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
+        healthChecks.stop()
         drainAdmin()
         await admin?.join()
         await Gateway.shutdown(graph.providers)

@@ -22,6 +22,7 @@ struct ReportFixture {
     var isDraining = false
     var certificates: [AdminReport.Certificate] = []
     var addresses = ["127.0.0.1:8080"]
+    var healthChecks: [AdminReport.HealthChecks] = []
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
 
     var report: AdminReport {
@@ -32,7 +33,7 @@ struct ReportFixture {
             hashesWaiting: 2, certificates: certificates, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
-            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3")
+            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks)
     }
 
     var readiness: Readiness {

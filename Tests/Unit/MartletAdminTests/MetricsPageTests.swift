@@ -124,6 +124,25 @@ import Testing
         #expect(page.value("martlet_proxy_upstream_ejecting_loops", b) == 3)
     }
 
+    @Test func `probes are counted by upstream and result, where there are health checks`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).value("martlet_upstream_endpoints_unhealthy", ["upstream": "api"]) == nil)
+        fixture.healthChecks = [
+            AdminReport.HealthChecks(upstream: "api", successes: 7, failures: 3, delayed: 1, unhealthy: 2),
+            AdminReport.HealthChecks(upstream: "web", successes: 1, failures: 0, delayed: 0, unhealthy: 0),
+        ]
+        let page = try Self.parse(fixture)
+        func value(_ name: String, _ labels: [String: String]) -> Double? {
+            page.value("martlet_upstream_\(name)", labels)
+        }
+        #expect(value("health_checks_total", ["upstream": "api", "result": "success"]) == 7)
+        #expect(value("health_checks_total", ["upstream": "api", "result": "failure"]) == 3)
+        #expect(value("health_checks_total", ["upstream": "web", "result": "success"]) == 1)
+        #expect(value("health_checks_delayed_total", ["upstream": "api"]) == 1)
+        #expect(value("endpoints_unhealthy", ["upstream": "api"]) == 2)
+        #expect(value("endpoints_unhealthy", ["upstream": "web"]) == 0)
+    }
+
     @Test(arguments: ["a\"b", "a\\b", "a\nb", "a\\nb", "é\u{1F600}", "{}", "a,b=\"c\""])
     func `any text survives as a label`(text: String) throws {
         var fixture = ReportFixture()

@@ -47,8 +47,12 @@ final class UpstreamDirectoryBench {
     static func addresses(_ numbers: Int...) -> [EndpointAddress] { numbers.map { address($0) } }
 
     /// The addresses of a host name, from literals.
-    static func resolved(_ endpoint: EndpointAddress, _ literals: String...) -> ResolvedName {
-        ResolvedName(endpoint: endpoint, addresses: literals.compactMap { SocketEndpoint(literal: $0, port: 80) })
+    static func resolved(
+        _ endpoint: EndpointAddress, in upstream: String = "a", _ literals: String...
+    ) -> ResolvedName {
+        ResolvedName(
+            upstream: upstream, endpoint: endpoint,
+            addresses: literals.compactMap { SocketEndpoint(literal: $0, port: 80) })
     }
 
     private static func snapshot(_ upstreams: [Upstream]) -> Snapshot {

@@ -253,7 +253,7 @@ import Testing
         #expect(bench.members(0).map { bench.nextAddresses(of: $0, 1)[0] } == ["10.1.0.2:80"])
     }
 
-    @Test func `are for no other scheme or port`() {
+    @Test func `are for no other scheme, port or upstream`() {
         let others: [EndpointAddress] = [
             .https(host: "db.internal", port: 80), .http(host: "db.internal", port: 81),
             .http(host: "db2.internal", port: 80),
@@ -262,7 +262,9 @@ import Testing
         bench.resolve(
             Bench.resolved(.http(host: "unknown", port: 80), "10.9.0.1"), Bench.resolved(Self.name, "10.1.0.1"))
         let first = (bench.members(0) + bench.members(1)).map { bench.nextAddresses(of: $0, 1)[0] }
-        #expect(first == ["10.1.0.1:80", "none", "none", "none", "10.1.0.1:80"])
+        #expect(first == ["10.1.0.1:80", "none", "none", "none", "none"])
+        bench.resolve(Bench.resolved(Self.name, in: "b", "10.2.0.1"))
+        #expect(bench.nextAddresses(of: bench.members(1)[0], 1) == ["10.2.0.1:80"])
     }
 
     @Test func `have the weight of their name each`() {

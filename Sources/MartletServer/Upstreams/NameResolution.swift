@@ -16,14 +16,14 @@ final class NameResolution: Sendable {
     func resolve(_ snapshot: Snapshot) async -> [ResolvedName] {
         var resolved: [ResolvedName] = []
         var hosts: Set<String> = []
-        for endpoint in Set(snapshot.upstreams.flatMap(\.endpoints)) {
+        for (upstream, endpoint) in snapshot.upstreams.flatMap({ one in one.endpoints.map { (one.name, $0) } }) {
             guard let (host, port) = endpoint.hostAndPort, SocketEndpoint(literal: host, port: port) == nil else {
                 continue
             }
             hosts.insert(host)
             do {
                 let addresses = try await services.resolver.resolve(host: host, port: port)
-                resolved.append(ResolvedName(endpoint: endpoint, addresses: addresses))
+                resolved.append(ResolvedName(upstream: upstream, endpoint: endpoint, addresses: addresses))
                 outage(of: host).succeeded()
             } catch {
                 outage(of: host).failed(error)

@@ -1,0 +1,157 @@
+internal import MartletConfig
+internal import MartletHealth
+internal import MartletIO
+internal import MartletProxy
+
+/// Which endpoints have health checks, and which of them are unhealthy.
+struct HealthRoster: Sendable {
+    private struct Member {
+        let endpoint: EndpointIdentity
+        /// Why it is unhealthy; `nil` if it is not.
+        var failure: String?
+    }
+
+    /// What the adoption of a configuration or of new addresses has changed.
+    struct Adoption {
+        var targets: [HealthTarget] = []
+        /// Endpoints that were unhealthy and are not checked any more.
+        var released: [EndpointHealth] = []
+    }
+
+    /// An endpoint has become healthy or unhealthy.
+    struct Event: Equatable {
+        let health: EndpointHealth
+        /// How long it was in the other state.
+        let lasted: Duration
+    }
+
+    private var numbers: [EndpointIdentity: Int] = [:]
+    private var members: [Int: Member] = [:]
+    private var lastNumber = 0
+
+    /// Every unhealthy endpoint, in the order in which they became known.
+    var unhealthy: [EndpointHealth] {
+        members.sorted { $0.key < $1.key }.compactMap { _, member in
+            member.failure.map { EndpointHealth(member.endpoint, isHealthy: false, reason: $0) }
+        }
+    }
+
+    /// Replaces the endpoints; those that stay keep their number and their state.
+    /// - Parameter names: the addresses of host names.
+    mutating func adopt(_ upstreams: [UpstreamConfiguration], _ names: [ResolvedName]) -> Adoption {
+        let addresses = Dictionary(
+            names.map { (EndpointIdentity(upstream: $0.upstream, address: $0.endpoint), $0.addresses) },
+            uniquingKeysWith: { _, last in last })
+        var adoption = Adoption()
+        var checked: Set<String> = []
+        var next: [EndpointIdentity: Int] = [:]
+        for upstream in upstreams {
+            guard let check = upstream.policies.healthCheck else { continue }
+            let name = upstream.name.value
+            checked.insert(name)
+            for (endpoint, request) in upstream.probes(check, addresses) where next[endpoint] == nil {
+                let number = number(of: endpoint)
+                next[endpoint] = number
+                adoption.targets.append(
+                    HealthTarget(
+                        id: number, upstream: name, request: request, interval: check.interval,
+                        jitter: check.jitter.percent,
+                        thresholds: HealthThresholds(healthy: check.healthy, unhealthy: check.unhealthy)))
+            }
+        }
+        for (endpoint, number) in numbers where next[endpoint] == nil {
+            let member = members.removeValue(forKey: number)
+            guard member?.failure != nil, !checked.contains(endpoint.upstream) else { continue }
+            adoption.released.append(EndpointHealth(endpoint, isHealthy: true, reason: "no health checks any more"))
+        }
+        numbers = next
+        return adoption
+    }
+
+    private mutating func number(of endpoint: EndpointIdentity) -> Int {
+        if let known = numbers[endpoint] { return known }
+        lastNumber += 1
+        members[lastNumber] = Member(endpoint: endpoint)
+        return lastNumber
+    }
+
+    /// Notes changes of states.
+    /// - Returns: those of endpoints that are still checked.
+    mutating func note(_ changes: [HealthChange]) -> [Event] {
+        changes.compactMap { change in
+            guard var member = members[change.target] else { return nil }
+            member.failure = change.isHealthy ? nil : change.reason
+            members[change.target] = member
+            return Event(
+                health: EndpointHealth(member.endpoint, isHealthy: change.isHealthy, reason: change.reason),
+                lasted: change.lasted)
+        }
+    }
+}
+
+extension UpstreamConfiguration {
+    /// The endpoints that are probed, and how.
+    fileprivate func probes(
+        _ check: HealthCheckConfiguration, _ addresses: [EndpointIdentity: [SocketEndpoint]]
+    ) -> [(EndpointIdentity, ProbeRequest)] {
+        var probes: [(EndpointIdentity, ProbeRequest)] = []
+        for address in endpoints.map(\.value) {
+            let identity = EndpointIdentity(upstream: name.value, address: address)
+            switch address {
+            case .echo: continue
+            case .unix(let path): probes.append((identity, probe(check, of: address, to: .unix(path: path))))
+            case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
+                let port = check.port ?? port
+                if SocketEndpoint(literal: host, port: port) != nil {
+                    probes.append((identity, probe(check, of: address, to: .tcp(address: host, port: port))))
+                    continue
+                }
+                let known = addresses[identity] ?? []
+                let destinations = known.map { ProbeRequest.Destination.tcp(address: $0.addressText, port: port) }
+                guard policies.resolution.usesAllAddresses else {
+                    probes.append((identity, probe(check, of: address, to: destinations.first)))
+                    continue
+                }
+                for (resolved, destination) in zip(known, destinations) {
+                    let one = EndpointIdentity(upstream: name.value, address: address, resolved: resolved)
+                    probes.append((one, probe(check, of: address, to: destination)))
+                }
+            }
+        }
+        return probes
+    }
+
+    private func probe(
+        _ check: HealthCheckConfiguration, of address: EndpointAddress, to destination: ProbeRequest.Destination?
+    ) -> ProbeRequest {
+        var request = ProbeRequest(to: destination, host: check.host ?? address.authority(port: check.port))
+        request.path = check.path
+        request.expected = check.expected
+        request.isGRPC = check.isGRPC
+        request.timeout = check.timeout
+        switch address {
+        case .h2c: request.version = .http2
+        case .http, .echo: request.version = .http1
+        case .https, .unix: request.version = transport.version == .h2 ? .http2 : .http1
+        }
+        guard case .https(let host, _) = address else { return request }
+        var tls = ProbeTLS(serverName: transport.tls.serverName ?? host)
+        tls.authorityFile = transport.tls.authorityFile?.value
+        tls.certificateFile = transport.tls.certificate?.certificate.value
+        tls.keyFile = transport.tls.certificate?.key.value
+        tls.verifies = transport.tls.verifies
+        request.tls = tls
+        return request
+    }
+}
+
+extension EndpointAddress {
+    /// Host and port as in `Host`; the port is left out where it is the scheme's.
+    fileprivate func authority(port other: UInt16?) -> String {
+        guard let (host, port) = hostAndPort else { return "localhost" }
+        let name = host.contains(":") ? "[\(host)]" : host
+        let standard: UInt16 = if case .https = self { 443 } else { 80 }
+        let used = other ?? port
+        return used == standard ? name : "\(name):\(used)"
+    }
+}
