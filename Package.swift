@@ -73,6 +73,7 @@ let rooms: [Room] = [
     Room(name: "MartletTLS", imports: ["MartletCore", "MartletCrypto", "COpenSSL"]),
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
+    Room(name: "MartletNames", imports: ["MartletCore", "MartletIO", "CCares", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(name: "MartletHealth", imports: ["MartletCore", "CCurl"]),
     Room(
@@ -216,7 +217,7 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletFetch", "MartletHealth",
+            "MartletNames", "MartletFetch", "MartletHealth",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",
@@ -244,6 +245,7 @@ let libraries: [Target] = [
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CCares", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
     .systemLibrary(name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
     .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),

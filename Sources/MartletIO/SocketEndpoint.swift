@@ -50,6 +50,14 @@ package struct SocketEndpoint: Sendable, Hashable {
         return UInt16(storage[2]) << 8 | UInt16(storage[3])
     }
 
+    /// The same address with another port.
+    package func withPort(_ port: UInt16) -> SocketEndpoint {
+        guard !isUnix, storage.count >= 4 else { return self }
+        var bytes = storage
+        (bytes[2], bytes[3]) = (UInt8(port >> 8), UInt8(port & 0xFF))
+        return SocketEndpoint(sockaddr: bytes)
+    }
+
     /// The address as 16 bytes, IPv4 mapped into IPv6; zeros for a Unix socket.
     package var addressBytes: [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 16)

@@ -5,6 +5,7 @@ package import MartletCore
 internal import MartletEvents
 internal import MartletIO
 internal import MartletIdentities
+internal import MartletNames
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
@@ -44,8 +45,6 @@ package final class Gateway: Sendable {
 
     /// Descriptors that are not connections: loops, logs, the store, listeners.
     private static let reservedDescriptors = 100
-    /// How often upstream host names are resolved again.
-    private static let resolveInterval = Duration.seconds(30)
     /// How often the state of the store's connection is polled under `on_error: deny`.
     private static let monitorInterval = Duration.milliseconds(100)
     /// The polling interval while the store's state has no effect.
@@ -78,7 +77,8 @@ package final class Gateway: Sendable {
         let graph = try Graph.build(blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator)
         self.issuerKeys = issuerKeys
         self.invalidator = invalidator
-        names = NameResolution(services)
+        names = NameResolution(
+            NameResolver(on: services.loop), clock: services.clock, logger: services.logger)
         healthChecks = HealthChecks(clock: services.clock, logger: services.logger)
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
@@ -107,7 +107,9 @@ package final class Gateway: Sendable {
         try await open(graph.accounts, graph.blueprint.grantKeys)
         graph.events?.subscribe()
         let starting = Task { await Gateway.start(graph.providers) }
-        let resolved = await names.resolve(graph.snapshot)
+        await names.prepare(configuration.upstreams)
+        var resolved: [ResolvedName] = []
+        names.follow(configuration.upstreams) { resolved = $0 }
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
@@ -118,6 +120,10 @@ package final class Gateway: Sendable {
             connections: services.connections)
         invalidator.attach(to: loops)
         healthChecks.attach { loops.healthChanged($0) }
+        names.attach { [healthChecks] changed, all in
+            loops.resolved(changed)
+            healthChecks.follow(all)
+        }
         do {
             try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {
@@ -132,7 +138,7 @@ package final class Gateway: Sendable {
             state.ownsFiles = remaining.predecessor == nil
             state.loops = loops
             state.starting = starting
-            state.resolving = Task { [weak self] in await self?.resolvePeriodically() }
+            state.resolving = Task { [names] in await names.run() }
             state.monitoring = Task { [weak self] in await self?.monitorStore() }
             state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
         }
@@ -307,10 +313,11 @@ package final class Gateway: Sendable {
         if next.store !== old.store { try? await next.store.redis?.waitUntilConnected() }
         // Before the first request; a store that still serves the old configuration changes after the swap.
         if !isSameStore { next.events?.subscribe() }
-        let resolved = await names.resolve(next.snapshot)
+        await names.prepare(blueprint.configuration.upstreams)
         do {
-            try swap(to: next, resolved)
+            try swap(to: next)
         } catch {
+            names.follow(old.blueprint.configuration.upstreams)
             await shutdown(next, keeping: old)
             throw error
         }
@@ -327,7 +334,7 @@ package final class Gateway: Sendable {
     }
 
     /// Switches the loops to the new graph; if it throws, nothing has changed.
-    private func swap(to next: Graph, _ resolved: [ResolvedName]) throws(StartError) {
+    private func swap(to next: Graph) throws(StartError) {
         guard let loops = state.withLock({ $0.loops }) else { return }
         var (listeners, inherited) = state.withLock { ($0.listeners, $0.inherited) }
         let sockets = try listeners.open(
@@ -339,8 +346,11 @@ package final class Gateway: Sendable {
             state.listeners = opened
         }
         loops.adopt(next.snapshot, sockets: sockets)
-        loops.resolved(resolved)
-        healthChecks.follow(next.blueprint.configuration.upstreams, resolved)
+        let upstreams = next.blueprint.configuration.upstreams
+        names.follow(upstreams) { resolved in
+            loops.resolved(resolved)
+            healthChecks.follow(upstreams, resolved)
+        }
     }
 
     /// Applies the level and the format of a new configuration.
@@ -404,15 +414,6 @@ package final class Gateway: Sendable {
         }
     }
 
-    private func resolvePeriodically() async {
-        while !Task.isCancelled {
-            do { try await Task.sleep(for: Gateway.resolveInterval) } catch { return }
-            let resolved = await names.resolve(graph.snapshot)
-            state.withLock { $0.loops }?.resolved(resolved)
-            healthChecks.follow(resolved)
-        }
-    }
-
     // MARK: Shutdown
 
     /// Reports not ready, stops accepting after `shutdown_delay`, waits for requests in progress, and shuts everything
@@ -437,6 +438,7 @@ package final class Gateway: Sendable {
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
         healthChecks.stop()
+        names.stop()
         drainAdmin()
         await admin?.join()
         await Gateway.shutdown(graph.providers)

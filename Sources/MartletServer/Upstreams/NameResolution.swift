@@ -1,46 +1,174 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletNames
 internal import MartletProxy
 private import Synchronization
 
-/// Resolves the host names of upstream endpoints, off the loops.
+/// The addresses of upstream host names: looked up again as often as they change, off the event loops.
 final class NameResolution: Sendable {
-    private let services: Services
-    /// By host, so that each is logged once.
-    private let outages = Mutex<[String: OutageReporter]>([:])
-
-    init(_ services: Services) { self.services = services }
-
-    /// The addresses of every name; a name that cannot be resolved is skipped, and the loops keep its old addresses.
-    func resolve(_ snapshot: Snapshot) async -> [ResolvedName] {
-        var resolved: [ResolvedName] = []
-        var hosts: Set<String> = []
-        for (upstream, endpoint) in snapshot.upstreams.flatMap({ one in one.endpoints.map { (one.name, $0) } }) {
-            guard let (host, port) = endpoint.hostAndPort, SocketEndpoint(literal: host, port: port) == nil else {
-                continue
-            }
-            hosts.insert(host)
-            do {
-                let addresses = try await services.resolver.resolve(host: host, port: port)
-                resolved.append(ResolvedName(upstream: upstream, endpoint: endpoint, addresses: addresses))
-                outage(of: host).succeeded()
-            } catch {
-                outage(of: host).failed(error)
-            }
-        }
-        outages.withLock { outages in outages = outages.filter { hosts.contains($0.key) } }
-        return resolved
+    /// A host name as an endpoint uses it.
+    private struct Use: Hashable {
+        let upstream: String
+        let endpoint: EndpointAddress
+        let request: NameRequest
+        let port: UInt16
+        let usesAllAddresses: Bool
     }
 
-    private func outage(of host: String) -> OutageReporter {
-        outages.withLock { outages in
-            if let known = outages[host] { return known }
-            let new = OutageReporter(
-                "upstream host name could not be resolved", end: "upstream host name resolved again",
-                clock: services.clock, logger: services.logger.with(("host", host)))
-            outages[host] = new
-            return new
+    private struct State {
+        var book = NameBook()
+        /// Those of the current configuration.
+        var uses: [Use] = []
+        var outages: [NameRequest: OutageReporter] = [:]
+        /// Names with too many addresses, which were logged.
+        var excessive: Set<NameRequest> = []
+        /// Gets what has changed, and everything.
+        var publish: (@Sendable (_ changed: [ResolvedName], _ all: [ResolvedName]) -> Void)?
+
+        /// The addresses of the current names.
+        var resolved: [ResolvedName] { uses.map { resolve($0) } }
+
+        func resolve(_ use: Use) -> ResolvedName {
+            let addresses = book.addresses(of: use.request).map { $0.withPort(use.port) }
+            return ResolvedName(
+                upstream: use.upstream, endpoint: use.endpoint,
+                addresses: use.usesAllAddresses ? addresses : Array(addresses.prefix(1)))
         }
+    }
+
+    /// How long a name that a reload has added may be due before it is noticed.
+    private static let longestPause = Duration.seconds(1)
+    private static let shortestPause = Duration.milliseconds(10)
+
+    private let clock: Clock
+    private let logger: Logger
+    private let resolver: NameResolver
+    private let state = Mutex(State())
+
+    init(_ resolver: NameResolver, clock: Clock, logger: Logger) {
+        (self.resolver, self.clock, self.logger) = (resolver, clock, logger)
+    }
+
+    /// Sets what is called with new addresses; it must not block, nor call this object.
+    func attach(_ publish: @escaping @Sendable (_ changed: [ResolvedName], _ all: [ResolvedName]) -> Void) {
+        state.withLock { $0.publish = publish }
+    }
+
+    /// Looks up the names of a configuration that are not known yet, and waits until each lookup has ended.
+    func prepare(_ upstreams: [UpstreamConfiguration]) async {
+        let requests = Set(Self.uses(upstreams).map(\.request))
+        let now = clock.monotonicTime
+        let unknown = state.withLock { state in
+            state.book.add(requests, at: now).filter { state.book.begin($0) }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for request in unknown {
+                group.addTask { self.finish(request, await self.resolver.resolve(request.question)) }
+            }
+        }
+    }
+
+    /// Adopts a configuration, whose names are prepared, and drops all other names.
+    /// - Parameter publish: gets the addresses of all names before any that are newer.
+    func follow(_ upstreams: [UpstreamConfiguration], _ publish: ([ResolvedName]) -> Void = { _ in }) {
+        let uses = Self.uses(upstreams)
+        let requests = Set(uses.map(\.request))
+        state.withLock { state in
+            state.uses = uses
+            state.book.retain(requests)
+            state.outages = state.outages.filter { requests.contains($0.key) }
+            state.excessive.formIntersection(requests)
+            publish(state.resolved)
+        }
+    }
+
+    /// Looks up every name whenever it is due, until the task is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            let now = clock.monotonicTime
+            let (due, next) = state.withLock { ($0.book.beginDue(at: now), $0.book.nextDue) }
+            for request in due {
+                resolver.resolve(request.question) { [weak self] in self?.finish(request, $0) }
+            }
+            let pause = next.map { $0.since(now) } ?? Self.longestPause
+            do {
+                try await Task.sleep(for: min(max(pause, Self.shortestPause), Self.longestPause))
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// Ends every lookup.
+    func stop() { resolver.shutdown() }
+
+    /// Every host name of a configuration.
+    private static func uses(_ upstreams: [UpstreamConfiguration]) -> [Use] {
+        var seen: Set<Use> = []
+        var uses: [Use] = []
+        for upstream in upstreams {
+            let rules = upstream.policies.resolution
+            for endpoint in upstream.endpoints.map(\.value) {
+                guard let (host, port) = endpoint.hostAndPort, SocketEndpoint(literal: host, port: port) == nil else {
+                    continue
+                }
+                let question = NameQuestion(host: host, family: NameQuestion.Family(rules.family))
+                let use = Use(
+                    upstream: upstream.name.value, endpoint: endpoint,
+                    request: NameRequest(question, refresh: rules.refresh), port: port,
+                    usesAllAddresses: rules.usesAllAddresses)
+                if seen.insert(use).inserted { uses.append(use) }
+            }
+        }
+        return uses
+    }
+
+    /// Called with the result of a lookup, on any thread.
+    private func finish(_ request: NameRequest, _ reply: NameReply) {
+        let (now, random) = (clock.monotonicTime, Double.random(in: 0...1))
+        // New addresses are published under the lock, so that no older ones follow them.
+        let result = state.withLock { state -> (NameBook.Change, OutageReporter, isNewExcess: Bool)? in
+            guard let change = state.book.finish(request, reply, at: now, random: random) else { return nil }
+            if change.hasChanged {
+                let changed = state.uses.filter { $0.request == request }.map { state.resolve($0) }
+                if !changed.isEmpty { state.publish?(changed, state.resolved) }
+            }
+            let outage = state.outages[request] ?? outage(of: request)
+            state.outages[request] = outage
+            if change.excess == nil { state.excessive.remove(request) }
+            return (change, outage, change.excess != nil && state.excessive.insert(request).inserted)
+        }
+        guard let (change, outage, isNewExcess) = result else { return }
+        if let failure = change.failure {
+            outage.failed("resolver.name_unknown", "'\(request.question.host)': \(failure)")
+        } else {
+            outage.succeeded()
+        }
+        if change.hasLapsed {
+            logger.warning("upstream host name has no address any more", ("host", request.question.host))
+        }
+        if let count = change.excess, isNewExcess {
+            logger.warning(
+                "upstream host name has too many addresses", ("host", request.question.host),
+                ("addresses", String(count)), ("used", String(NameBook.maximumAddresses)))
+        }
+    }
+
+    private func outage(of request: NameRequest) -> OutageReporter {
+        OutageReporter(
+            "upstream host name could not be resolved", end: "upstream host name resolved again", clock: clock,
+            logger: logger.with(("host", request.question.host)))
+    }
+}
+
+extension NameQuestion.Family {
+    fileprivate init(_ family: ResolutionConfiguration.Family) {
+        self =
+            switch family {
+            case .any: .any
+            case .ipv4: .ipv4
+            case .ipv6: .ipv6
+            }
     }
 }
