@@ -22,6 +22,9 @@ package final class AdminEndpoints: Sendable {
         if let subject = AdminClaims.subject(in: request.path) {
             return await AdminClaims(subject, source.claimAdministration).respond(to: request)
         }
+        if let change = AdminUpstreams.change(in: request.path) {
+            return AdminUpstreams.respond(to: request, change, source)
+        }
         guard let page = Page(rawValue: request.path) else { return AdminProblem.notFound.response(request.requestID) }
         guard request.method == "GET" || request.method == "HEAD" else {
             return AdminProblem.methodNotAllowed.response(request.requestID)
@@ -31,6 +34,7 @@ package final class AdminEndpoints: Sendable {
         case .ready, .health: return Readiness(source).response
         case .metrics: return .text(200, MetricsPage.mediaType, MetricsPage(await report()).text)
         case .accounts: return AccountsPage.response(await report(), request.requestID)
+        case .upstreams: return AdminUpstreams.response(await report(), accept: request.field("Accept"))
         case .dashboard: return Dashboard(await report()).response
         }
     }
@@ -41,6 +45,7 @@ package final class AdminEndpoints: Sendable {
         case health = "/healthz"
         case metrics = "/metrics"
         case accounts = "/accounts"
+        case upstreams = "/upstreams"
         case dashboard = "/"
     }
 

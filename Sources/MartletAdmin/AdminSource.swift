@@ -12,6 +12,10 @@ package protocol AdminSource: AnyObject, Sendable {
     /// The claims of accounts; `nil` without `accounts:`.
     var claimAdministration: (any ClaimAdministering)? { get }
 
+    /// Takes an endpoint of an upstream out of use, or back.
+    /// - Parameter endpoint: its URL, as it stands in the configuration.
+    func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining
+
     /// The current counters of the loops that respond in time.
     func loopReports() async -> [LoopReport]
 

@@ -22,19 +22,49 @@ struct Dashboard {
         traffic = Traffic(report.loops)
     }
 
-    var response: LocalResponse {
+    var response: LocalResponse { response(document) }
+
+    /// The page of the endpoints alone.
+    var upstreamsResponse: LocalResponse { response(document(of: upstreams)) }
+
+    private func response(_ document: HTML) -> LocalResponse {
         LocalResponse(
             status: 200,
             fields: [
                 ("Content-Type", "text/html; charset=utf-8"), ("Cache-Control", "no-store"),
                 ("Content-Security-Policy", Dashboard.contentPolicy), ("X-Content-Type-Options", "nosniff"),
                 ("Referrer-Policy", "no-referrer"),
-            ], body: Array(html.utf8))
+            ], body: Array(document.text.utf8))
     }
 
     var html: String { document.text }
 
     private var document: HTML {
+        document(
+            of: """
+                \(tiles)
+                \(checks)
+                \(routes)
+                <div class="pair">
+                \(rejections)
+                \(upstreams)
+                </div>
+                <div class="pair">
+                \(providers)
+                \(store)
+                </div>
+                <div class="pair">
+                \(transport)
+                \(certificates)
+                </div>
+                <div class="pair">
+                \(loops)
+                \(process)
+                </div>
+                """)
+    }
+
+    private func document(of sections: HTML) -> HTML {
         """
         <!doctype html>
         <html lang="en">
@@ -48,28 +78,10 @@ struct Dashboard {
         <body>
         \(header)
         <main>
-        \(tiles)
-        \(checks)
-        \(routes)
-        <div class="pair">
-        \(rejections)
-        \(upstreams)
-        </div>
-        <div class="pair">
-        \(providers)
-        \(store)
-        </div>
-        <div class="pair">
-        \(transport)
-        \(certificates)
-        </div>
-        <div class="pair">
-        \(loops)
-        \(process)
-        </div>
+        \(sections)
         </main>
         <footer>Refreshed every \(String(Dashboard.refreshSeconds)) s. Counts since startup.
-        <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></footer>
+        <a href="/metrics">metrics</a> <a href="/upstreams">upstreams</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></footer>
         </body>
         </html>
 
@@ -180,12 +192,22 @@ struct Dashboard {
         let rows = traffic.endpoints.map { key, endpoint -> HTML in
             let isEjected = endpoint.ejectingLoops > 0
             let level: StatusLevel =
-                isEjected
-                ? (endpoint.ejectingLoops == loops ? .error : .warning) : endpoint.failures > 0 ? .warning : .ok
-            let state = isEjected ? "ejected" : endpoint.failures > 0 ? "failing" : "ready"
+                switch endpoint.state {
+                case .healthy: endpoint.failures > 0 ? .warning : .ok
+                case .slowStart, .draining: .warning
+                case .ejected: endpoint.ejectingLoops == loops ? .error : .warning
+                case .unhealthy: .error
+                }
+            let isFailing = endpoint.state == .healthy && endpoint.failures > 0
+            let state = isFailing ? "failing" : endpoint.state.rawValue
             let note = isEjected ? " by \(endpoint.ejectingLoops) of \(loops) loops" : ""
+            let reason = endpoint.reason.isEmpty ? "" : ": \(endpoint.reason)"
+            let since = endpoint.age.map { ", for \(NumberFormat.duration($0 / 1_000_000_000))" } ?? ""
+            let panic = endpoint.isPanicking ? " (all endpoints are used: too few are usable)" : ""
+            let address = key.address.map { " (\($0))" } ?? ""
             return """
-                <tr><th scope="row">\(key.upstream)</th><td>\(key.endpoint)</td><td>\(badge(state, level))\(note)</td>\
+                <tr><th scope="row">\(key.upstream)</th><td>\(key.endpoint)\(address)</td>\
+                <td>\(badge(state, level))\(note)\(reason)\(since)\(panic)</td>\
                 <td class="n">\(String(endpoint.active))</td><td class="n">\(String(endpoint.idle))</td>\
                 <td class="n">\(String(endpoint.failures))</td></tr>
                 """

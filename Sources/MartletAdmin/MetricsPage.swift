@@ -143,6 +143,32 @@ struct MetricsPage {
         endpoints(traffic, "requests_active", "Requests in progress at the endpoint.", \.active)
         endpoints(traffic, "failures_in_row", "Consecutive failures of the endpoint.", \.failures)
         endpoints(traffic, "ejecting_loops", "Event loops that have ejected the endpoint.", \.ejectingLoops)
+        out.family(
+            "martlet_proxy_upstream_endpoint_state", .gauge,
+            "1 for the state of the endpoint: healthy, slow_start, ejected, unhealthy or draining.")
+        for (key, endpoint) in traffic.endpoints { sample(key, state: endpoint.state.rawValue, 1) }
+        out.family(
+            "martlet_proxy_upstream_panic", .gauge,
+            "Whether all endpoints of the upstream are used, because fewer are usable than its panic_threshold.")
+        var panics = OrderedDictionary<String, Int>()
+        for (key, endpoint) in traffic.endpoints {
+            panics[key.upstream, default: 0] = max(panics[key.upstream, default: 0], endpoint.isPanicking ? 1 : 0)
+        }
+        for (upstream, isPanicking) in panics { out.sample(["upstream": upstream], isPanicking) }
+    }
+
+    /// A sample of an endpoint; only those of a name with several have an address.
+    private mutating func sample(_ key: Traffic.EndpointKey, state: String? = nil, _ value: Int) {
+        switch (key.address, state) {
+        case (nil, nil): out.sample(["upstream": key.upstream, "endpoint": key.endpoint], value)
+        case (nil, let state?):
+            out.sample(["upstream": key.upstream, "endpoint": key.endpoint, "state": state], value)
+        case (let address?, nil):
+            out.sample(["upstream": key.upstream, "endpoint": key.endpoint, "address": address], value)
+        case (let address?, let state?):
+            out.sample(
+                ["upstream": key.upstream, "endpoint": key.endpoint, "address": address, "state": state], value)
+        }
     }
 
     private mutating func endpoints(
@@ -150,7 +176,7 @@ struct MetricsPage {
     ) {
         out.family("martlet_proxy_upstream_\(name)", .gauge, help)
         for (key, endpoint) in traffic.endpoints {
-            out.sample(["upstream": key.upstream, "endpoint": key.endpoint], value(endpoint))
+            sample(key, value(endpoint))
         }
     }
 

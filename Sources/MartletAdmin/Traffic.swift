@@ -12,6 +12,8 @@ struct Traffic {
     struct EndpointKey: Hashable {
         let upstream: String
         let endpoint: String
+        /// Of a host name with an endpoint for each address.
+        var address: String?
     }
 
     /// The state of an endpoint, summed over all loops.
@@ -21,6 +23,26 @@ struct Traffic {
         var failures = 0
         /// Loops that have ejected it.
         var ejectingLoops = 0
+        /// The worst state that a loop knows, why, and for how long in nanoseconds.
+        var state = EndpointReport.State.healthy
+        var reason = ""
+        var age: Int64?
+        var weight = 1
+        var isBackup = false
+        /// A loop uses all endpoints of the upstream, since too few are usable.
+        var isPanicking = false
+
+        /// Adds what a loop knows.
+        mutating func add(_ report: EndpointReport) {
+            idle += report.idle
+            active += report.active
+            failures += report.failures
+            ejectingLoops += report.isEjected ? 1 : 0
+            (weight, isBackup) = (report.weight, report.isBackup)
+            isPanicking = isPanicking || report.isPanicking
+            guard report.state > state || reason.isEmpty else { return }
+            (state, reason, age) = (max(state, report.state), report.reason, report.age)
+        }
     }
 
     private(set) var requests = OrderedDictionary<Row, Int>()
@@ -57,13 +79,10 @@ struct Traffic {
     private mutating func add(_ reports: [EndpointReport]) {
         var seen: Set<EndpointKey> = []
         for report in reports {
-            let key = EndpointKey(upstream: report.upstream, endpoint: report.endpoint)
+            let key = EndpointKey(upstream: report.upstream, endpoint: report.endpoint, address: report.address)
             // An endpoint that an upstream lists twice counts once.
             guard seen.insert(key).inserted else { continue }
-            endpoints[key, default: Endpoint()].idle += report.idle
-            endpoints[key, default: Endpoint()].active += report.active
-            endpoints[key, default: Endpoint()].failures += report.failures
-            endpoints[key, default: Endpoint()].ejectingLoops += report.isEjected ? 1 : 0
+            endpoints[key, default: Endpoint()].add(report)
         }
     }
 }

@@ -20,19 +20,22 @@ struct AdminClient {
         deadline = Clock.system.monotonicTime + timeout
     }
 
-    /// - Parameter method: `GET`, or `POST` without a body.
+    /// - Parameters:
+    ///   - method: `GET` or `POST`.
+    ///   - json: the body of a POST.
     /// - Throws: `server.not_running` if the connection is refused, `server.not_answering` without a complete response
     ///   in time.
-    func request(_ target: String, method: String = "GET") throws(StartError) -> Response {
+    func request(_ target: String, method: String = "GET", json: [UInt8] = []) throws(StartError) -> Response {
         guard let (fd, pending) = try? Socket.connect(to: endpoint) else { throw notRunning }
         defer { close(fd) }
         if pending {
             try wait(fd, POLLOUT)
             guard Socket.pendingError(fd) == 0, martlet_is_connected(fd) == 1 else { throw notRunning }
         }
-        let length = method == "GET" ? "" : "Content-Length: 0\r\n"
+        let type = json.isEmpty ? "" : "Content-Type: application/json\r\n"
+        let length = method == "GET" ? "" : "\(type)Content-Length: \(json.count)\r\n"
         let head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(length)\r\n"
-        try send(Array(head.utf8), fd)
+        try send(Array(head.utf8) + json, fd)
         guard let response = AdminClient.parse(try receive(fd)) else { throw notResponding }
         return response
     }

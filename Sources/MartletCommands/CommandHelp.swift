@@ -247,6 +247,23 @@ enum CommandHelp {
             """
         ),
         (
+            "upstream",
+            """
+            list | drain NAME URL | restore NAME URL [--json] [--config FILE] [--admin URL]
+
+            Shows the state of the running gateway's endpoints, or takes one out of use and back, through its admin
+            listener. Requests that an endpoint has are finished; it gets no others until it is restored or the gateway
+            ends. NAME is that of the upstream, URL that of the endpoint, as they stand in the configuration.
+
+            \(configOption)
+              --admin URL   the admin listener, such as http://127.0.0.1:9901, instead of the one in the configuration
+              --json        the response of the gateway, as JSON
+
+            Exit codes: 0 done, 69 no such upstream or endpoint, or no gateway is running, 78 the configuration has
+            errors, 64 usage.
+            """
+        ),
+        (
             "health",
             """
             [--config FILE] [--address ADDRESS]

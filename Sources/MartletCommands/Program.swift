@@ -53,6 +53,8 @@ package struct Program: Sendable {
           plugin   new NAME [--api FOLDER]              write the package of a provider in a shared library
           schema   [--plugin FILE]...                   the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
+          upstream list | drain NAME URL | restore NAME URL [--json] [--config FILE] [--admin URL]
+                                                        show the endpoints of the running gateway; take one out of use
           health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
           version                                       print the version
           help     [COMMAND]                            this text, or the help of a command, as COMMAND --help
@@ -62,7 +64,7 @@ package struct Program: Sendable {
     /// Every command, for suggestions.
     static let commands = [
         "init", "run", "check", "explain", "demo", "simulate", "user", "account", "accounts", "key", "session",
-        "events", "apple", "keygen", "plugin", "schema", "reload", "health", "version", "help",
+        "events", "apple", "keygen", "plugin", "schema", "reload", "upstream", "health", "version", "help",
     ]
 
     /// Whether the command runs until a signal ends it.
@@ -109,6 +111,9 @@ package struct Program: Sendable {
             return try await CheckCommand(options, registry).run()
         case "schema": return SchemaCommand(try SchemaCommand.options(rest), registry).run()
         case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "upstream":
+            let options = try Options(rest, allowing: ["config", "address", "admin"], flags: ["json"], words: 3)
+            return try UpstreamCommand(options, registry).run()
         case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
         case "explain":
             let names: Set = ["path", "url", "method", "host", "token", "as", "config"]

@@ -16,6 +16,7 @@ extension EventLoop {
             case .resolved(let names):
                 loop.upstreams.retire(loop.upstreams.directory.resolve(names, now: loop.now), &loop.context)
             case .health(let endpoints): loop.upstreams.directory.note(endpoints, now: loop.now)
+            case .drained(let endpoints): loop.upstreams.directory.setDrained(endpoints, now: loop.now)
             case .invalidateCaches:
                 // Verifications in flight may rest on what is invalidated: they are repeated.
                 revalidateSessions()

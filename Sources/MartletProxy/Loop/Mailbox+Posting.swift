@@ -15,6 +15,9 @@ extension Mailbox {
     /// Tells what health checks have found out; a loop keeps what it was told last of each endpoint.
     package func healthChanged(_ endpoints: [EndpointHealth]) { post(.health(endpoints)) }
 
+    /// Has exactly these endpoints be out of use, without a resolved address.
+    package func setDrained(_ endpoints: Set<EndpointIdentity>) { post(.drained(endpoints)) }
+
     /// Invalidates every cached decision and principal.
     package func invalidateCaches() { post(.invalidateCaches) }
 

@@ -20,6 +20,8 @@ enum LoopMessage: Sendable {
     case resolved([ResolvedName])
     /// What health checks have found out.
     case health([EndpointHealth])
+    /// The endpoints that the operator has taken out of use: all of them.
+    case drained(Set<EndpointIdentity>)
     /// Cached decisions are void, or may be outdated.
     case invalidateCaches
     /// Sessions that have ended and subjects that have changed, by their revocation IDs.

@@ -16,6 +16,9 @@ package struct EndpointIdentity: Sendable, Hashable {
         self.resolved = resolved
     }
 
+    /// The same endpoint, whatever its address.
+    var whole: EndpointIdentity { resolved == nil ? self : EndpointIdentity(upstream: upstream, address: address) }
+
     /// Whether it is meant by another identity: one without a resolved address means all of its addresses.
     func matches(_ other: EndpointIdentity) -> Bool {
         upstream == other.upstream && address == other.address

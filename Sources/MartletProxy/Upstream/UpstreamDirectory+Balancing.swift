@@ -74,29 +74,27 @@ extension UpstreamDirectory {
 
     /// Notes what health checks have found out.
     mutating func note(_ health: [EndpointHealth], now: Int64) {
-        change(health.map { ($0.endpoint, $0) }) { endpoint, health in
-            endpoint.watch.note(isHealthy: health.isHealthy, reason: health.reason, at: now)
-        }
-    }
-
-    /// Takes endpoints out of use, or back: all of an upstream's that have the URL, whatever their address.
-    mutating func drain(_ endpoints: [(EndpointIdentity, isDrained: Bool)], now: Int64) {
-        change(endpoints.map { ($0.0, $0.isDrained) }) { endpoint, isDrained in
-            endpoint.watch.drain(isDrained, at: now)
-        }
-    }
-
-    private mutating func change<Change>(
-        _ changes: [(EndpointIdentity, Change)], _ body: (inout Endpoint, Change) -> Bool
-    ) {
         var changed: Set<ClusterIndex> = []
-        for (identity, change) in changes {
-            guard let cluster = clusterOfName[identity.upstream] else { continue }
-            for index in clusters[Int(cluster)].members where endpoints[Int(index)].identity.matches(identity) {
-                if body(&endpoints[Int(index)], change) { changed.insert(cluster) }
+        for one in health {
+            guard let cluster = clusterOfName[one.endpoint.upstream] else { continue }
+            for index in clusters[Int(cluster)].members where endpoints[Int(index)].identity.matches(one.endpoint) {
+                let isNew = endpoints[Int(index)].watch.note(isHealthy: one.isHealthy, reason: one.reason, at: now)
+                if isNew { changed.insert(cluster) }
             }
         }
         for cluster in changed { refresh(cluster) }
+    }
+
+    /// Has exactly these endpoints be out of use, by their upstreams and URLs: all addresses of a name.
+    mutating func setDrained(_ drained: Set<EndpointIdentity>, now: Int64) {
+        self.drained = drained
+        for cluster in clusterOfUpstream {
+            for index in clusters[Int(cluster)].members {
+                let isDrained = drained.contains(endpoints[Int(index)].identity.whole)
+                endpoints[Int(index)].watch.drain(isDrained, at: now)
+            }
+            refresh(cluster)
+        }
     }
 }
 

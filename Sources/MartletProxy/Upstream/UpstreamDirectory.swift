@@ -14,6 +14,8 @@ struct UpstreamDirectory: ~Copyable {
     private(set) var clusterOfUpstream: [ClusterIndex] = []
     /// The addresses of host names, as they were told last.
     private var resolved: [EndpointIdentity: [SocketEndpoint]] = [:]
+    /// Endpoints that the operator has taken out of use.
+    var drained: Set<EndpointIdentity> = []
     /// Endpoints that have left the configuration and may still have requests.
     private var retired: [EndpointIndex] = []
     /// When the time of the first of them to finish is over.
@@ -92,6 +94,7 @@ struct UpstreamDirectory: ~Copyable {
                 {
                     endpoints[Int(index)].watch.start(at: now)
                 }
+                endpoints[Int(index)].watch.drain(drained.contains(identity.whole), at: now)
                 candidate.hash = endpoints[Int(index)].hash
                 members.append(index)
                 weights.append(member.weight)

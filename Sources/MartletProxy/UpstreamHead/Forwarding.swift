@@ -89,7 +89,10 @@ extension Forwarding {
     /// address; 0 for anything else.
     @inline(never)
     mutating func setHash(ofAddress bytes: [UInt8]) {
-        guard bytes.count == 16 else { return hash = 0 }
+        guard bytes.count == 16 else {
+            hash = 0
+            return
+        }
         let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
         hash = RendezvousHash.hash(isMapped ? bytes[12...] : bytes[..<8])
     }

@@ -20,6 +20,16 @@ extension Gateway: AdminSource {
             logger: services.logger.with(("room", "admin")))
     }
 
+    package func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
+        let result = changeDraining(endpoint, of: upstream, isDrained: isDrained)
+        if result == .done {
+            services.logger.info(
+                isDrained ? "upstream endpoint drained" : "upstream endpoint restored", ("upstream", upstream),
+                ("endpoint", endpoint))
+        }
+        return result
+    }
+
     /// The state of the gateway that the admin pages show.
     /// - Parameters:
     ///   - loops: the counters of the event loops that reported in time.

@@ -62,6 +62,7 @@ package final class Gateway: Sendable {
     private let invalidator: CacheInvalidator
     private let names: NameResolution
     let healthChecks: HealthChecks
+    private let drainedEndpoints = DrainedEndpoints()
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.
@@ -351,6 +352,15 @@ package final class Gateway: Sendable {
             loops.resolved(resolved)
             healthChecks.follow(upstreams, resolved)
         }
+        drainedEndpoints.follow(upstreams, notifying: loops)
+    }
+
+    /// Takes an endpoint of the running configuration out of use, or back.
+    func changeDraining(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
+        let (graph, loops) = state.withLock { ($0.graph, $0.loops) }
+        return drainedEndpoints.change(
+            endpoint, of: upstream, isDrained: isDrained, in: graph.blueprint.configuration.upstreams,
+            notifying: loops)
     }
 
     /// Applies the level and the format of a new configuration.

@@ -79,6 +79,11 @@ package final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.healthChanged(endpoints) }
     }
 
+    /// Has exactly these endpoints be out of use.
+    func setDrained(_ endpoints: Set<EndpointIdentity>) {
+        for mailbox in mailboxes { mailbox.setDrained(endpoints) }
+    }
+
     /// Has every loop drop its cached decisions.
     func invalidateAll() {
         for mailbox in mailboxes { mailbox.invalidateCaches() }

@@ -86,31 +86,41 @@ import Testing
 
     @Test func `that an operator drains get no requests, even the only one`() {
         let two = bench(2) { _ in }
-        two.directory.drain([(identity(2), isDrained: true)], now: 0)
+        two.directory.setDrained([identity(2)], now: 0)
         #expect(Set(two.choices(10)) == [0])
-        two.directory.drain([(identity(1), isDrained: true)], now: 0)
+        two.directory.setDrained([identity(1), identity(2)], now: 0)
         #expect(two.choose() == nil && report(two) == Array(repeating: "draining: taken out by an operator", count: 2))
-        two.directory.drain([(identity(1), isDrained: false)], now: 0)
+        two.directory.setDrained([identity(2)], now: 0)
         #expect(Set(two.choices(10)) == [0])
         let one = bench(1) { _ in }
-        one.directory.drain([(identity(1), isDrained: true)], now: 0)
+        one.directory.setDrained([identity(1)], now: 0)
         #expect(one.choose() == nil)
-        one.directory.drain([(identity(1), isDrained: false)], now: 0)
+        one.directory.setDrained([], now: 0)
         #expect(one.choose() == 0)
     }
 
     @Test func `of other upstreams and addresses are not meant`() {
         let bench = bench(2) { _ in }
-        bench.directory.drain([(identity(1, "other"), isDrained: true), (identity(9), isDrained: true)], now: 0)
+        bench.directory.setDrained([identity(1, "other"), identity(9)], now: 0)
         #expect(Set(bench.choices(10)) == [0, 1])
     }
 
     @Test func `keep what is known of them over a reload`() {
         let configuration = Bench.configuration("api", Bench.addresses(1, 2))
         let bench = Bench(Upstream(configuration))
-        bench.directory.drain([(identity(1), isDrained: true)], now: 0)
+        bench.directory.setDrained([identity(1)], now: 0)
         bench.adopt([Upstream(configuration)])
         #expect(Set(bench.choices(10)) == [1])
+    }
+
+    @Test func `of a drained name are out of use, whatever addresses it gets`() {
+        let name = EndpointAddress.http(host: "db.internal", port: 80)
+        let bench = Bench(Upstream(Bench.configuration("a", [name, Bench.address(9)])))
+        bench.directory.setDrained([EndpointIdentity(upstream: "a", address: name)], now: 0)
+        bench.resolve(Bench.resolved(name, "10.1.0.1", "10.1.0.2"))
+        #expect(Set(bench.choices(10)) == [bench.members(0)[2]])
+        bench.directory.setDrained([], now: 0)
+        #expect(Set(bench.choices(10)) == Set(bench.members(0)))
     }
 
     // MARK: Outliers

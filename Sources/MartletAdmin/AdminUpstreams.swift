@@ -1,0 +1,112 @@
+internal import MartletCore
+internal import MartletJSON
+internal import MartletReports
+internal import MartletResponder
+
+/// What became of a request to take an endpoint out of use, or back.
+package enum EndpointDraining: Sendable, Equatable {
+    /// Every event loop has been notified.
+    case done
+    /// The configuration has no such upstream.
+    case unknownUpstream
+    /// The upstream has no such endpoint.
+    case unknownEndpoint
+}
+
+/// `/upstreams`: GET shows the state of every endpoint; POST to `/upstreams/{name}/drain` and `/restore` takes an
+/// endpoint out of use and back, until the gateway ends.
+struct AdminUpstreams {
+    private static let limits = JSONLimits(maximumDepth: 2, maximumBytes: 4096)
+
+    /// The change that a path asks for; `nil` for another path.
+    static func change(in path: String) -> (upstream: String, isDrained: Bool)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[1] == "upstreams", !parts[2].isEmpty else { return nil }
+        switch parts[3] {
+        case "drain": return (String(parts[2]), true)
+        case "restore": return (String(parts[2]), false)
+        default: return nil
+        }
+    }
+
+    // MARK: Changes
+
+    static func respond(
+        to request: LocalRequest, _ change: (upstream: String, isDrained: Bool), _ source: any AdminSource
+    ) -> LocalResponse {
+        guard request.method == "POST" else {
+            return AdminProblem(status: 405, code: "method_not_allowed", allow: "POST").response(request.requestID)
+        }
+        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
+        guard let endpoint = endpoint(in: request) else {
+            return AdminProblem(status: 400, code: "request_invalid", allow: nil).response(
+                request.requestID, with: ["detail": "the body must be an object with the member endpoint, a URL"])
+        }
+        switch source.drain(endpoint, of: change.upstream, isDrained: change.isDrained) {
+        case .done:
+            let document: JSONObject = [
+                "upstream": .string(change.upstream), "endpoint": .string(endpoint),
+                "state": .string(change.isDrained ? "draining" : "restored"),
+            ]
+            return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+        case .unknownUpstream: return unknown("the configuration has no upstream \(change.upstream)", request)
+        case .unknownEndpoint: return unknown("upstream \(change.upstream) has no endpoint \(endpoint)", request)
+        }
+    }
+
+    private static func unknown(_ detail: String, _ request: LocalRequest) -> LocalResponse {
+        AdminProblem.notFound.response(request.requestID, with: ["detail": .string(detail)])
+    }
+
+    private static func endpoint(in request: LocalRequest) -> String? {
+        guard request.bodyBytes <= limits.maximumBytes else { return nil }
+        return (try? JSON.parse(request.body, limits: limits))?.object?["endpoint"]?.string
+    }
+
+    // MARK: State
+
+    /// The state of every endpoint: a page for browsers, else a document for programs.
+    static func response(_ report: AdminReport, accept: String?) -> LocalResponse {
+        let wantsPage = accept?.split(separator: ",").contains { $0.contains("text/html") } ?? false
+        return wantsPage ? Dashboard(report).upstreamsResponse : document(report)
+    }
+
+    /// `since` is in Unix seconds, or null where it has been so from the start.
+    private static func document(_ report: AdminReport) -> LocalResponse {
+        let traffic = Traffic(report.loops)
+        var upstreams: [(name: String, endpoints: [JSONValue], isPanicking: Bool)] = []
+        for (key, endpoint) in traffic.endpoints {
+            if upstreams.last?.name != key.upstream { upstreams.append((key.upstream, [], false)) }
+            upstreams[upstreams.count - 1].endpoints.append(.object(object(of: key, endpoint, report)))
+            if endpoint.isPanicking { upstreams[upstreams.count - 1].isPanicking = true }
+        }
+        let document: JSONObject = [
+            "upstreams": .array(
+                upstreams.map { upstream in
+                    [
+                        "name": .string(upstream.name), "panic": .bool(upstream.isPanicking),
+                        "endpoints": .array(upstream.endpoints),
+                    ]
+                })
+        ]
+        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+    }
+
+    private static func object(
+        of key: Traffic.EndpointKey, _ endpoint: Traffic.Endpoint, _ report: AdminReport
+    ) -> JSONObject {
+        var object: JSONObject = ["endpoint": .string(key.endpoint)]
+        if let address = key.address { object["address"] = .string(address) }
+        object["state"] = .string(endpoint.state.rawValue)
+        object["reason"] = .string(endpoint.reason)
+        object["since"] = endpoint.age.map { .integer(report.now.seconds - $0 / 1_000_000_000) } ?? .null
+        object["weight"] = .integer(Int64(endpoint.weight))
+        object["backup"] = .bool(endpoint.isBackup)
+        object["requests_active"] = .integer(Int64(endpoint.active))
+        object["connections_idle"] = .integer(Int64(endpoint.idle))
+        object["failures_in_row"] = .integer(Int64(endpoint.failures))
+        object["ejecting_loops"] = .integer(Int64(endpoint.ejectingLoops))
+        object["loops"] = .integer(Int64(report.loops.count))
+        return object
+    }
+}

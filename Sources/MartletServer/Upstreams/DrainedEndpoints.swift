@@ -1,0 +1,41 @@
+internal import MartletAdmin
+internal import MartletConfig
+internal import MartletProxy
+private import Synchronization
+
+/// The endpoints that the operator has taken out of use, until the gateway ends: a reload keeps those that it has.
+final class DrainedEndpoints: Sendable {
+    private let endpoints = Mutex<Set<EndpointIdentity>>([])
+
+    /// Takes an endpoint out of use, or back, and notifies the loops.
+    /// - Parameter url: as it stands in the configuration.
+    func change(
+        _ url: String, of name: String, isDrained: Bool, in upstreams: [UpstreamConfiguration],
+        notifying loops: LoopGroup?
+    ) -> EndpointDraining {
+        guard let upstream = upstreams.first(where: { $0.name.value == name }) else { return .unknownUpstream }
+        guard let address = upstream.endpoints.first(where: { EndpointText.url($0.value) == url })?.value else {
+            return .unknownEndpoint
+        }
+        let identity = EndpointIdentity(upstream: name, address: address)
+        // The loops are notified under the lock, so that no older set follows a newer one.
+        endpoints.withLock { endpoints in
+            if isDrained { endpoints.insert(identity) } else { endpoints.remove(identity) }
+            loops?.setDrained(endpoints)
+        }
+        return .done
+    }
+
+    /// Forgets the endpoints that a new configuration does not have, and notifies the loops, which have adopted it.
+    func follow(_ upstreams: [UpstreamConfiguration], notifying loops: LoopGroup) {
+        let configured = Set(
+            upstreams.flatMap { upstream in
+                upstream.endpoints.map { EndpointIdentity(upstream: upstream.name.value, address: $0.value) }
+            })
+        endpoints.withLock { endpoints in
+            guard !endpoints.isEmpty else { return }
+            endpoints.formIntersection(configured)
+            loops.setDrained(endpoints)
+        }
+    }
+}
