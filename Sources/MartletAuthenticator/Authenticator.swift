@@ -218,9 +218,8 @@ package struct Authenticator: ~Copyable {
                 presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
                 attachment: unsafe identityBlock.bytes,
                 payload: CachedDecision(
-                    denial: denial, provider: provider, subject: verified.subject,
-                    subjectKey: verified.subjectKey, headerCount: headerCount,
-                    revocationID: verified.revocationID, end: end))
+                    denial: denial, provider: provider, subject: verified.subject, subjectKey: verified.subjectKey,
+                    headerCount: headerCount, revocationID: verified.revocationID, end: end))
         }
         if !isCached {
             let isDecisionCached = entry >= 0 && expires >= verified.expires

@@ -23,6 +23,12 @@ struct ExplainCommand {
     private let isJSON: Bool
     private let registry: ProviderRegistry
 
+    /// The options of its arguments.
+    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
+        let names: Set = ["path", "url", "method", "host", "token", "as", "config"]
+        return try Options(arguments, allowing: names, flags: ["json"], repeatable: ["header"])
+    }
+
     /// - Throws: `UsageError` without `--path` and `--url`, and for options that cannot be combined.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         if let url = options["url"] {

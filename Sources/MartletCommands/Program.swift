@@ -111,14 +111,9 @@ package struct Program: Sendable {
             return try await CheckCommand(options, registry).run()
         case "schema": return SchemaCommand(try SchemaCommand.options(rest), registry).run()
         case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
-        case "upstream":
-            let options = try Options(rest, allowing: ["config", "address", "admin"], flags: ["json"], words: 3)
-            return try UpstreamCommand(options, registry).run()
+        case "upstream": return try UpstreamCommand(UpstreamCommand.options(rest), registry).run()
         case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
-        case "explain":
-            let names: Set = ["path", "url", "method", "host", "token", "as", "config"]
-            let options = try Options(rest, allowing: names, flags: ["json"], repeatable: ["header"])
-            return try await ExplainCommand(options, registry).run()
+        case "explain": return try await ExplainCommand(ExplainCommand.options(rest), registry).run()
         case "demo":
             return try await DemoCommand(DemoCommand.options(rest), registry).run()
         case "simulate":

@@ -17,6 +17,11 @@ struct UpstreamCommand {
     private let printsJSON: Bool
     private let admin: AdminAddress
 
+    /// The options of its arguments.
+    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
+        try Options(arguments, allowing: ["config", "address", "admin"], flags: ["json"], words: 3)
+    }
+
     /// - Throws: `UsageError` unless there is an action with its words.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         guard let word = options.words.first, let action = Action(rawValue: word) else {

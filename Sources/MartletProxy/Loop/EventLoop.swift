@@ -94,7 +94,7 @@ package struct EventLoop: ~Copyable {
             checkExpiries()
             fireTimers()
             if !loop.waiting.isEmpty { RequestForwarder.resumeWaiting(&loop) }
-            if loop.now >= loop.upstreams.directory.nextCut { loop.cutOverdue() }
+            if loop.now >= loop.upstreams.directory.nextCut { RequestForwarder.cutOverdue(&loop) }
             loop.registerOverdue()
             loop.downstreams.updateDeferAccept(&loop.context)
             if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }

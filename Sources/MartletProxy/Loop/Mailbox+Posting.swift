@@ -12,7 +12,7 @@ extension Mailbox {
     /// Sets new addresses of host names.
     package func resolved(_ names: [ResolvedName]) { post(.resolved(names)) }
 
-    /// Tells what health checks have found out; a loop keeps what it was told last of each endpoint.
+    /// Notifies the loop of what health checks have found out; it keeps the last state of each endpoint.
     package func healthChanged(_ endpoints: [EndpointHealth]) { post(.health(endpoints)) }
 
     /// Has exactly these endpoints be out of use, without a resolved address.

@@ -40,8 +40,6 @@ package final class Snapshot: Sendable {
     let hasBrowser: Bool
     /// The limits on requests of routes.
     package let routeLimits: RouteLimitPlans
-    /// What is counted of upstreams.
-    package let upstreamCounters: UpstreamCounterSet
     /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
     var editsHeads: Bool { hasBrowser || routeLimits.announce }
     /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
@@ -53,9 +51,8 @@ package final class Snapshot: Sendable {
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
-        routeLimits: RouteLimitPlans = RouteLimitPlans(), upstreamCounters: UpstreamCounterSet = UpstreamCounterSet()
+        routeLimits: RouteLimitPlans = RouteLimitPlans()
     ) {
-        self.upstreamCounters = upstreamCounters
         self.routeLimits = routeLimits
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,

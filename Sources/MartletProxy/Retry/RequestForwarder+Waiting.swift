@@ -81,4 +81,16 @@ extension RequestForwarder {
             sendToEndpoint(entry.exchange, avoiding: entry.avoiding, reusing: true, &loop)
         }
     }
+
+    /// Ends the requests of endpoints that have left the configuration and whose time to finish is over (`drain`).
+    static func cutOverdue(_ loop: inout LoopState) {
+        let overdue = loop.upstreams.directory.takeOverdue(loop.now)
+        guard !overdue.isEmpty else { return }
+        for index in 0..<loop.exchanges.all.end {
+            guard let exchange = loop.exchanges.all.handle(at: index), !loop.exchanges[exchange].upstream.isNone,
+                overdue.contains(loop.upstreams[loop.exchanges[exchange].upstream].endpoint)
+            else { continue }
+            loop.fail(exchange, .upstreamUnavailable("upstream.endpoint_removed"))
+        }
+    }
 }

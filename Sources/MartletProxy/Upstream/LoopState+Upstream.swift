@@ -74,18 +74,6 @@ extension LoopState {
         }
     }
 
-    /// Ends the requests of endpoints that have left the configuration and whose time to finish is over (`drain`).
-    mutating func cutOverdue() {
-        let overdue = upstreams.directory.takeOverdue(now)
-        guard !overdue.isEmpty else { return }
-        for index in 0..<exchanges.all.end {
-            guard let exchange = exchanges.all.handle(at: index), !exchanges[exchange].upstream.isNone,
-                overdue.contains(upstreams[exchanges[exchange].upstream].endpoint)
-            else { continue }
-            fail(exchange, .upstreamUnavailable("upstream.endpoint_removed"))
-        }
-    }
-
     /// The upstream's response is malformed or not allowed.
     ///
     /// - Parameter closes: the client's connection is closed, as if the response had started.

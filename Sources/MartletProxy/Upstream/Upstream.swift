@@ -22,7 +22,7 @@ package struct Upstream: Sendable {
     /// Whether its connections support upgrades; HTTP/2 connections carry other requests, too.
     let carriesUpgrades: Bool
     let traffic: TrafficPolicy
-    /// What is counted over all loops; `nil` if nothing is. As long-lived as the process: see ``UpstreamCounterSet``.
+    /// What is counted over all loops; `nil` if nothing is. As long-lived as the process.
     let counters: UpstreamCounters?
     /// Whether requests are counted. A flag, because nothing retains it.
     let isCounted: Bool

@@ -16,28 +16,15 @@ package final class UpstreamCounters: Sendable {
     init() {}
 }
 
-/// The counters of all upstreams, kept by a reload.
-///
-/// Those of upstreams that left the file are kept, too: connections and requests refer to them unretained.
-package struct UpstreamCounterSet: Sendable {
-    private var byName: [String: UpstreamCounters] = [:]
-
-    /// No counters.
-    package init() {}
-
-    /// - Parameter previous: those of the configuration that is replaced.
-    package init(_ upstreams: [UpstreamConfiguration], previous: UpstreamCounterSet?) {
-        byName = previous?.byName ?? [:]
-        for upstream in upstreams where upstream.policies.breaker != nil || upstream.policies.retries != nil {
-            let name = upstream.name.value
-            byName[name] = byName[name] ?? UpstreamCounters()
-        }
-    }
-
+extension UpstreamCounters {
     /// The counters of an upstream; `nil` if it needs none.
-    package func counters(of upstream: UpstreamConfiguration) -> UpstreamCounters? {
+    ///
+    /// A reload keeps them. They are never released: connections and requests refer to them unretained.
+    /// - Parameter previous: the upstreams of the configuration that is replaced.
+    package static func of(_ upstream: UpstreamConfiguration, previous: [Upstream]) -> UpstreamCounters? {
         guard upstream.policies.breaker != nil || upstream.policies.retries != nil else { return nil }
-        return byName[upstream.name.value]
+        if let known = previous.first(where: { $0.name == upstream.name.value })?.counters { return known }
+        return unsafe Unmanaged.passRetained(UpstreamCounters()).takeUnretainedValue()
     }
 }
 

@@ -12,7 +12,7 @@ struct UpstreamDirectory: ~Copyable {
     private(set) var clusterOfName: [String: ClusterIndex] = [:]
     /// For each upstream of the current snapshot, its index in `clusters`.
     private(set) var clusterOfUpstream: [ClusterIndex] = []
-    /// The addresses of host names, as they were told last.
+    /// The addresses of host names, as they were resolved last.
     private var resolved: [EndpointIdentity: [SocketEndpoint]] = [:]
     /// Endpoints that the operator has taken out of use.
     var drained: Set<EndpointIdentity> = []
@@ -146,10 +146,10 @@ struct UpstreamDirectory: ~Copyable {
         _ identity: EndpointIdentity, _ transport: EndpointProtocol, _ key: EndpointKey
     ) -> EndpointIndex {
         let url = EndpointText.url(identity.address)
-        let place = identity.resolved.map { "\(url) \($0.description)" } ?? url
+        let name = identity.resolved.map { "\(url) \($0.description)" } ?? url
         let endpoint = Endpoint(
             identity: identity, hostValue: Array(EndpointText.host(identity.address).utf8), text: Array(url.utf8),
-            hash: RendezvousHash.hash(place.utf8), transport: transport, addresses: [])
+            hash: RendezvousHash.hash(name.utf8), transport: transport, addresses: [])
         let index: EndpointIndex
         if let slot = free.popLast() {
             endpoints[Int(slot)] = endpoint

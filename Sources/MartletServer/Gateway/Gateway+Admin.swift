@@ -20,6 +20,7 @@ extension Gateway: AdminSource {
             logger: services.logger.with(("room", "admin")))
     }
 
+    /// Takes an endpoint of an upstream out of use, or back, and logs it.
     package func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
         let result = changeDraining(endpoint, of: upstream, isDrained: isDrained)
         if result == .done {

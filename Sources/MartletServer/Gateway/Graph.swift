@@ -79,23 +79,26 @@ package struct Graph: Sendable {
             ClaimPublisher(accounts: accounts.store, sessions: sessions) { await store.claimsChanged(of: $0) }
         }
         let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims)
-        let counters = UpstreamCounterSet(configuration.upstreams, previous: previous?.snapshot.upstreamCounters)
         let snapshot = Snapshot(
             routes: blueprint.routes,
-            upstreams: zip(configuration.upstreams, blueprint.tls.upstreams).map {
-                Upstream($0, tls: $1, counters: counters.counters(of: $0))
-            },
+            upstreams: upstreams(blueprint, previous: previous),
             providers: providers,
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
             routeLimits: RouteLimitPlans(
-                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits),
-            upstreamCounters: counters)
+                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits))
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,
             providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
+    }
+
+    private static func upstreams(_ blueprint: Blueprint, previous: Graph?) -> [Upstream] {
+        zip(blueprint.configuration.upstreams, blueprint.tls.upstreams).map { upstream, tls in
+            let counters = UpstreamCounters.of(upstream, previous: previous?.snapshot.upstreams ?? [])
+            return Upstream(upstream, tls: tls, counters: counters)
+        }
     }
 
     /// Makes changes of accounts record their events, for a command that changes them; running gateways deliver them.

@@ -81,7 +81,7 @@ private final class Bench {
         #expect(ejection.count == 2)
     }
 
-    @Test func `of the error rate needs neither a row nor a refusal`() {
+    @Test func `of the error rate needs neither a row nor a refused connection`() {
         let ejection = Bench()
         #expect(ejection.failed(.failed, exceedsRate: true, mayEject: true, by: EjectionPolicy(), at: 0))
     }

@@ -122,7 +122,7 @@ import Testing
         #expect(decision(.responded(.serviceUnavailable), by: policy, isRepeatable: false) == .fail)
     }
 
-    @Test func `a refusal and an idle connection that closed need no policy`() {
+    @Test func `a refused stream and an idle connection that closed need no policy`() {
         #expect(decision(.refused, by: Self.policy([])) == Self.anywhere)
         #expect(decision(.sentOnIdleConnection, by: Self.policy([])) == Self.elsewhere)
         #expect(decision(.sentOnIdleConnection, by: Self.policy([]), attempts: 2) == .fail)
