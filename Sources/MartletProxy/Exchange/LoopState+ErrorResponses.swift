@@ -9,6 +9,8 @@ internal import MartletResponder
 extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
+        let marks = exchanges[exchange].request.check
+        let failure = marks.isEmpty ? failure : failure.ofCheck(deniesAlike: marks.contains(.deniesAlike))
         if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
             var changed = failure
             changed.setCookie = cookie

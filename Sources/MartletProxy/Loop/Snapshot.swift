@@ -8,6 +8,7 @@ internal import MartletResponder
 package import MartletRouter
 
 /// One configuration, compiled and immutable: what every loop works from until the next reload.
+// lint:large-type one property for each part of a configuration that loops read
 package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let upstreams: [Upstream]
@@ -34,6 +35,10 @@ package final class Snapshot: Sendable {
     let clientFields: FieldNameTable
     /// The handlers of the route table's mounts, in order.
     let handlers: [LocalHandler]
+    /// How checks are responded to; `nil` without an endpoint for them.
+    let checks: CheckRules?
+    /// The index of its mount, or one that no route has. A number, because nothing retains it.
+    let checkMount: Int
     /// What concerns browsers; `nil` without `browser:`.
     let browser: BrowserRules?
     /// Whether there is `browser:`. A flag, because nothing retains it.
@@ -51,13 +56,15 @@ package final class Snapshot: Sendable {
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
-        routeLimits: RouteLimitPlans = RouteLimitPlans()
+        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil
     ) {
         self.routeLimits = routeLimits
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
         handlers = signIn.handlers
+        self.checks = checks
+        checkMount = checks?.mount ?? .min
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         readsRequests = authentication.readsRequests
