@@ -68,6 +68,7 @@ extension RequestRouter {
             return false
         }
         loop.exchanges[exchange].request.check = marks
+        loop.exchanges[exchange].record.routeSlot = .noRoute
         unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
         return true
     }
@@ -76,6 +77,7 @@ extension RequestRouter {
     @inline(never)
     mutating func respondToCheck(_ request: consuming AuthorizedRequest, _ loop: inout LoopState) {
         let exchange = Handle<Exchange>(request.exchange)
+        CheckExchanges.count(exchange, &loop)
         let isComplete = loop.exchanges[exchange].body.isComplete
         loop.exchanges[exchange].response.start(
             status: 200, closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)

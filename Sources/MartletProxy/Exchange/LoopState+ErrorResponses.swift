@@ -10,7 +10,7 @@ extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
-        let failure = marks.isEmpty ? failure : failure.ofCheck(deniesAlike: marks.contains(.deniesAlike))
+        let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
         if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
             var changed = failure
             changed.setCookie = cookie

@@ -5,7 +5,6 @@ internal import MartletAuthenticator
 ///
 /// It is the lowest layer of a loop, and consists of the owners below all layers. The ``EventLoop`` owns it, and lends
 /// it to the layers between (``RequestForwarder``, ``ResponseReader``, ``RequestRouter``) for each call.
-// lint:large-type the lowest layer: what each of the layers above needs of exchanges and connections
 struct LoopState: ~Copyable {
     var context: LoopContext
     var downstreams: DownstreamConnections

@@ -8,7 +8,6 @@ internal import MartletResponder
 package import MartletRouter
 
 /// One configuration, compiled and immutable: what every loop works from until the next reload.
-// lint:large-type one property for each part of a configuration that loops read
 package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let upstreams: [Upstream]
@@ -33,12 +32,14 @@ package final class Snapshot: Sendable {
     let responseFields: [ResponseFieldRules?]
     /// The meanings of client fields.
     let clientFields: FieldNameTable
+    /// The gateway's own endpoints.
+    private let endpoints: OwnEndpoints
     /// The handlers of the route table's mounts, in order.
-    let handlers: [LocalHandler]
+    var handlers: [LocalHandler] { endpoints.handlers }
     /// How checks are responded to; `nil` without an endpoint for them.
-    let checks: CheckRules?
-    /// The index of its mount, or one that no route has. A number, because nothing retains it.
-    let checkMount: Int
+    var checks: CheckRules? { endpoints.checks }
+    /// The index of its mount, or one that no route has.
+    var checkMount: Int { checks?.mount ?? .min }
     /// What concerns browsers; `nil` without `browser:`.
     let browser: BrowserRules?
     /// Whether there is `browser:`. A flag, because nothing retains it.
@@ -62,9 +63,7 @@ package final class Snapshot: Sendable {
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
-        handlers = signIn.handlers
-        self.checks = checks
-        checkMount = checks?.mount ?? .min
+        endpoints = OwnEndpoints(handlers: signIn.handlers, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         readsRequests = authentication.readsRequests
@@ -87,4 +86,10 @@ package final class Snapshot: Sendable {
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }
+}
+
+/// What responds at the paths that the gateway serves itself.
+private struct OwnEndpoints {
+    let handlers: [LocalHandler]
+    let checks: CheckRules?
 }

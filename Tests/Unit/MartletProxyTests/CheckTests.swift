@@ -1,6 +1,7 @@
 import MartletCore
 import MartletHTTP
 import MartletProvider
+import MartletReports
 import MartletTesting
 import Testing
 
@@ -129,6 +130,16 @@ import Testing
         let log = bench.access.take()
         #expect(log.contains(#""client":"192.0.2.1","method":"PUT","host":"h","path":"/api/x","#))
         #expect(log.contains(#""status":200,"reason":"ok","provider":"","upstream":"","check":true,"bytes_in":0,"#))
+    }
+
+    @Test func `checks are counted by the route that they concern`() throws {
+        let bench = try Self.bench()
+        for path in ["check/only/x", "check/only/y", "check/none", "check/closed/x"] {
+            _ = try Self.check("GET /auth/\(path)", bench: bench)
+        }
+        let rows = bench.run { $0.context.counters.report().requests }
+        #expect(Set(rows.map { "\($0.route) \($0.status) \($0.count)" }) == ["only 200 2", "- 403 1", "closed 403 1"])
+        #expect(rows.allSatisfy { $0.isCheck })
     }
 
     @Test(arguments: ["/only/x", "/api/x"])
