@@ -13,6 +13,13 @@ extension Failure {
     /// A check that comes from no trusted proxy.
     package static let checkFromUntrustedPeer = noRoute("check.untrusted_peer")
 
+    /// The same of one by gRPC, where it is PERMISSION_DENIED.
+    package static var callFromUntrustedPeer: Failure {
+        var failure = checkFromUntrustedPeer
+        failure.status = 403
+        return failure
+    }
+
     /// The response to a check whose request is rejected like this.
     ///
     /// No route, or none for the method, is 403 with the same code. What concerns the request, not the check, does not

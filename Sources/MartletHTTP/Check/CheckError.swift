@@ -10,6 +10,8 @@ package enum CheckError: Error, Sendable, Equatable {
     case invalid(CheckField)
     /// The field says something else than another part of the description.
     case conflict(CheckField)
+    /// The message of a check by gRPC is malformed.
+    case message
 
     /// The detailed reason for log, metrics and tests.
     package var code: ErrorCode {
@@ -19,13 +21,14 @@ package enum CheckError: Error, Sendable, Equatable {
         case .repeated: "check.field_repeated"
         case .invalid: "check.field_invalid"
         case .conflict: "check.field_conflict"
+        case .message: "check.message_invalid"
         }
     }
 
     /// The field that the reason is about.
     package var field: CheckField? {
         switch self {
-        case .undescribed: nil
+        case .undescribed, .message: nil
         case .missing(let field), .repeated(let field), .invalid(let field), .conflict(let field): field
         }
     }
@@ -37,6 +40,8 @@ package enum CheckField: UInt8, Sendable, CaseIterable {
     case originalURI, originalURL, originalMethod
     /// The check's own target and method, where the target has more than the path of the endpoint.
     case ownTarget, ownMethod, ownHost
+    /// A credential, which a check by gRPC may have joined with another one.
+    case authorization
 
     /// The name for logs.
     package var name: String {
@@ -51,6 +56,7 @@ package enum CheckField: UInt8, Sendable, CaseIterable {
         case .ownTarget: "path"
         case .ownMethod: "method"
         case .ownHost: "Host"
+        case .authorization: "Authorization"
         }
     }
 }

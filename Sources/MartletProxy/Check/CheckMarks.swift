@@ -17,6 +17,11 @@ struct CheckMarks: OptionSet, Sendable {
     static let isInsecure = CheckMarks(rawValue: 32)
     /// The method is one whose requests have bodies, which the proxy keeps.
     static let mayHaveBody = CheckMarks(rawValue: 64)
+    /// The proxy asks by gRPC.
+    static let isCall = CheckMarks(rawValue: 128)
+
+    /// What a call says of itself, and not by the query of its path.
+    static let ofCall: CheckMarks = [.isCall, .deniesAlike, .redirectsBrowsers]
 
     /// The arguments of a query, which begins with its question mark. Others are ignored: some proxies append the
     /// client's query.

@@ -20,24 +20,29 @@ package final class CheckRules: Sendable {
         func isIn(_ lines: Span<UInt8>) -> Bool {
             var index = 0
             while index < lines.count {
-                var matched = 0
-                while matched < start.count, index + matched < lines.count,
-                    Name.lowered(lines[index + matched]) == start[matched]
-                {
-                    matched += 1
-                }
-                if matched == start.count { return true }
+                if begins(lines, at: index) { return true }
                 while index < lines.count, lines[index] != 0x0A { index += 1 }
                 index += 1
             }
             return false
         }
 
-        private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+        /// Whether a line that begins at `index` is of this header.
+        func begins(_ lines: Span<UInt8>, at index: Int) -> Bool {
+            var matched = 0
+            while matched < start.count, index + matched < lines.count,
+                CheckRules.lowered(lines[index + matched]) == start[matched]
+            {
+                matched += 1
+            }
+            return matched == start.count
+        }
     }
 
     /// The index of the endpoint's mount.
     let mount: Int
+    /// The same of the endpoint for checks by gRPC; `nil` without one.
+    let callMount: Int?
     /// The path of the endpoint.
     let endpoint: [UInt8]
     /// The marks of every check.
@@ -46,13 +51,14 @@ package final class CheckRules: Sendable {
 
     /// - Parameters:
     ///   - mount: the index of the endpoint's mount in `routes`.
+    ///   - callMount: the same of the endpoint for checks by gRPC.
     ///   - endpoint: its path.
     ///   - assertionHeader: the header of the signed assertion; `nil` without one.
     package init(
-        _ routes: RouteTable, mount: Int, endpoint: String, _ configuration: ForwardAuthConfiguration,
-        assertionHeader: String?
+        _ routes: RouteTable, mount: Int, callMount: Int? = nil, endpoint: String,
+        _ configuration: ForwardAuthConfiguration, assertionHeader: String?
     ) {
-        self.mount = mount
+        (self.mount, self.callMount) = (mount, callMount)
         self.endpoint = Array(endpoint.utf8)
         var marks = CheckMarks.isCheck
         if configuration.deniesAlike { marks.insert(.deniesAlike) }
@@ -67,6 +73,14 @@ package final class CheckRules: Sendable {
     /// none of the client's passes a proxy that replaces only what it gets.
     func appendMissing(_ headers: Span<UInt8>, to out: inout ByteBuffer) {
         for name in names where !name.isIn(headers) { out.append(name.line) }
+    }
+
+    static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+
+    /// Whether a line is a header that only the gateway may set.
+    func isReserved(_ line: Span<UInt8>) -> Bool {
+        for name in names where name.begins(line, at: 0) { return true }
+        return false
     }
 }
 

@@ -33,6 +33,8 @@ extension RequestRouter {
         }
         if mount == CompiledRoute.checksOnly {
             loop.reject(exchange, .noRoute("router.checks_only"))
+        } else if mount == loop.context.snapshot.checks?.callMount {
+            beginCall(exchange, &loop)
         } else {
             unsafe RequestForwarder.respondAtMount(exchange, bytes, at: mount, &loop)
         }
@@ -52,6 +54,12 @@ extension RequestRouter {
             return false
         }
         var marks = rules.marks
+        let call = loop.exchanges[exchange].request.check
+        if call.contains(.isCall) {
+            marks.formUnion(call.intersection(.ofCall))
+            // The client of the described request, not that of the call.
+            unsafe applyProxyFields(exchange, bytes, &loop)
+        }
         // Behind a longer path the query is the client's.
         if head.path.count == rules.endpoint.count {
             let query = unsafe bytes[head.query]
@@ -96,5 +104,19 @@ extension RequestRouter {
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
         loop.sendCompleteResponse(exchange)
         if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
+    }
+
+    /// Receives the message of a check by gRPC.
+    @inline(never)
+    private mutating func beginCall(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard loop.exchanges[exchange].request.isGRPC, head.method == .post else {
+            return loop.reject(exchange, .noRoute("check.no_call"))
+        }
+        guard loop.downstreams[loop.exchanges[exchange].downstream].origin.address.isTrusted else {
+            return loop.reject(exchange, .callFromUntrustedPeer)
+        }
+        guard !loop.exchanges[exchange].body.isComplete else { return loop.reject(exchange, .check(.message)) }
+        loop.exchanges[exchange].responder = .call
+        if loop.exchanges[exchange].request.expectsContinue { loop.sendContinue(exchange) }
     }
 }

@@ -68,6 +68,7 @@ extension LoopState {
     /// Sends the pending bytes, which are a complete response.
     mutating func sendCompleteResponse(_ exchange: Handle<Exchange>) {
         guard exchanges[exchange].isStream else { return sendPending(exchange) }
+        if exchanges[exchange].request.check.contains(.isCall) { CheckExchanges.wrapResponse(to: exchange, &self) }
         var whole = ByteBuffer()
         swap(&whole, &context.scratch.pending[exchange])
         let bytes = unsafe whole.bytes

@@ -4,7 +4,7 @@ import Foundation
 package final class ExampleProxy: Sendable {
     /// The proxies that have an example.
     package enum Kind: String, Sendable, CaseIterable {
-        case nginx, caddy, haproxy, apache, envoy
+        case nginx, caddy, haproxy, apache, envoy, envoyGRPC
 
         /// Those whose program is installed; the others are named on the standard error.
         package static let installed = allCases.filter { kind in
@@ -16,6 +16,7 @@ package final class ExampleProxy: Sendable {
         private var program: String {
             switch self {
             case .apache: "apache2"
+            case .envoyGRPC: "envoy"
             case .nginx, .caddy, .haproxy, .envoy: rawValue
             }
         }
@@ -28,7 +29,7 @@ package final class ExampleProxy: Sendable {
             }
         }
 
-        fileprivate var folder: String { rawValue }
+        fileprivate var folder: String { self == .envoyGRPC ? "envoy" : rawValue }
 
         /// The files of the example; the program is started with the first.
         fileprivate var files: [String] {
@@ -38,6 +39,7 @@ package final class ExampleProxy: Sendable {
             case .haproxy: ["haproxy.cfg", "martlet.lua"]
             case .apache: ["martlet.conf", "martlet.lua"]
             case .envoy: ["http.yaml"]
+            case .envoyGRPC: ["grpc.yaml"]
             }
         }
 
@@ -46,7 +48,7 @@ package final class ExampleProxy: Sendable {
             switch self {
             case .nginx: 500
             case .caddy: 502
-            case .haproxy, .apache, .envoy: 503
+            case .haproxy, .apache, .envoy, .envoyGRPC: 503
             }
         }
     }
@@ -91,7 +93,7 @@ package final class ExampleProxy: Sendable {
             case .caddy: ["run", "--adapter", "caddyfile", "--config", file]
             case .haproxy: ["-db", "-f", file]
             case .apache: ["-X", "-d", folder.path, "-f", file]
-            case .envoy: ["-c", file, "--disable-hot-restart", "--concurrency", "1", "-l", "warning"]
+            case .envoy, .envoyGRPC: ["-c", file, "--disable-hot-restart", "--concurrency", "1", "-l", "warning"]
             }
         if kind == .apache {
             // Started by root it reads its script as another user.
@@ -130,7 +132,7 @@ extension ExampleProxy.Kind {
             let paths = names.map { "\($0)_temp_path \(folder)/\($0);" }.joined(separator: " ")
             let own = "daemon off; master_process off; worker_processes 1; pid \(folder)/nginx.pid;\n"
             return own + text.replacingOccurrences(of: "\nhttp {", with: "\nhttp { access_log off; \(paths)")
-        case .caddy, .envoy: return text
+        case .caddy, .envoy, .envoyGRPC: return text
         case .apache:
             guard text.contains("<VirtualHost") else { return text }
             let modules = ["mpm_event", "authz_core", "alias", "headers", "lua", "proxy", "proxy_http"].map {
