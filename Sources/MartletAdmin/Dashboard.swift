@@ -171,9 +171,9 @@ struct Dashboard {
     }
 
     private func statuses(of route: String) -> String {
-        traffic.requests.filter { $0.key.route == route }.sorted { $0.key.status < $1.key.status }
-            .map { "\($0.key.status)\u{00D7}\($0.value)" }.joined(
-                separator: " · ")
+        var counts: [Int: Int] = [:]
+        for row in traffic.requests where row.key.route == route { counts[row.key.status, default: 0] += row.value }
+        return counts.sorted { $0.key < $1.key }.map { "\($0.key)\u{00D7}\($0.value)" }.joined(separator: " · ")
     }
 
     private var rejections: HTML {

@@ -40,7 +40,9 @@ struct MetricsPage {
             "martlet_proxy_requests_total", .counter,
             "Completed requests by route and status; 499 if the client disconnected.")
         for (row, count) in traffic.requests {
-            out.sample(["route": row.route, "status": String(row.status)], count)
+            var labels: KeyValuePairs = ["route": row.route, "status": String(row.status)]
+            if row.isCheck { labels = ["route": row.route, "status": String(row.status), "via": "check"] }
+            out.sample(labels, count)
         }
         out.family(
             "martlet_proxy_refusals_total", .counter,

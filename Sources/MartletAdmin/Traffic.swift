@@ -2,10 +2,11 @@ internal import MartletReports
 
 /// The counters of all loops, summed.
 struct Traffic {
-    /// A route and a response status.
+    /// A route, a response status, and whether a proxy asked.
     struct Row: Hashable {
         let route: String
         let status: Int
+        let isCheck: Bool
     }
 
     /// Identifies an endpoint of an upstream.
@@ -59,7 +60,9 @@ struct Traffic {
     init(_ loops: [LoopReport]) {
         var reasons: [String: Int] = [:]
         for loop in loops {
-            for row in loop.requests { requests[Row(route: row.route, status: row.status), default: 0] += row.count }
+            for row in loop.requests {
+                requests[Row(route: row.route, status: row.status, isCheck: row.isCheck), default: 0] += row.count
+            }
             for (reason, count) in loop.reasons { reasons[reason, default: 0] += count }
             for row in loop.latency {
                 latency[row.route, default: LatencyHistogram()].add(row.buckets, sumMicroseconds: row.sumMicroseconds)

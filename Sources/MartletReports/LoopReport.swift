@@ -1,14 +1,16 @@
 /// The counters of one loop since it started, as plain numbers.
 package struct LoopReport: Sendable {
-    /// One row of requests: route, status, count.
+    /// One row of requests: route, status, whether they were checks of a proxy, count.
     package struct Requests: Sendable {
         package let route: String
         package let status: Int
+        package let isCheck: Bool
         package let count: Int
 
-        package init(route: String, status: Int, count: Int) {
+        package init(route: String, status: Int, isCheck: Bool = false, count: Int) {
             self.route = route
             self.status = status
+            self.isCheck = isCheck
             self.count = count
         }
     }

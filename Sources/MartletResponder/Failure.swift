@@ -12,7 +12,7 @@ package struct Failure: Error, Sendable {
         case stepUp(StepUpRequirement)
     }
 
-    package let status: Int
+    package internal(set) var status: Int
     /// The coarse code, for the client.
     package let code: StaticString
     /// The detailed code, for logs and metrics.

@@ -17,7 +17,8 @@ package struct Route: Sendable {
     /// Its index in the table, in file order.
     package let index: Int
     package let name: String
-    /// The index of its upstream in the configuration; −1 for a mount, and for a route with a response of its own.
+    /// The index of its upstream in the configuration; −1 for a mount, for a route with a response of its own, and for
+    /// one that serves checks alone.
     package let upstream: Int
     /// What the gateway responds itself; `nil` for a route to an upstream.
     package let response: RouteResponse?
@@ -55,6 +56,9 @@ package struct Route: Sendable {
 
     /// Whether it depends on more of a request than its method, its host and its path.
     package var isConditional: Bool { !pattern.conditions.isEmpty }
+
+    /// Whether it serves checks alone: the gateway has nothing to respond with to a request itself.
+    package var servesChecksOnly: Bool { upstream < 0 && mount < 0 && response == nil }
 
     /// Whether ``rewrite(path:)`` can change a path.
     package var stripsPrefix: Bool { !stripPrefix.isEmpty }

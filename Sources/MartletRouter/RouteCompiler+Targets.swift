@@ -10,7 +10,8 @@ extension RouteCompiler {
             return (-1, .fixed(status: fixed.status, contentType: fixed.contentType, body: fixed.body))
         case nil: break
         }
-        guard let upstream = route.upstream else { return nil }
+        // It serves checks alone.
+        guard let upstream = route.upstream else { return (-1, nil) }
         guard let index = upstreams[upstream.value] else {
             diagnostics.error(
                 .configUnknownUpstream, at: upstream.location,

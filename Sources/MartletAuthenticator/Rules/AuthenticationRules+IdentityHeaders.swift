@@ -13,13 +13,15 @@ package struct IdentityHeaders {
 extension AuthenticationRules {
     /// Writes the identity headers of a request, and for a principal the signed assertion, where upstreams get one.
     ///
-    /// Nothing on a route without an upstream, and on a public one only the headers that are constant.
+    /// Nothing on a route that has a response of its own, and on a public one only the headers that are constant. On a
+    /// route that serves checks alone the audience of the assertion is the route's name: it has no upstream.
     ///
     /// - Parameter principal: `nil` for an anonymous request.
     package func writeIdentityHeaders(
         of principal: Principal?, route: Int, at unixTime: UnixTime, into block: inout ByteBuffer
     ) -> IdentityHeaders {
-        guard table.routes[route].upstream >= 0 else { return IdentityHeaders(dropped: []) }
+        let upstream = table.routes[route].upstream
+        guard upstream >= 0 || table.routes[route].servesChecksOnly else { return IdentityHeaders(dropped: []) }
         let injection = table.injections[table.routes[route].injection]
         guard routes[route].mode != .none else {
             injection.renderConstants(into: &block)
@@ -27,9 +29,9 @@ extension AuthenticationRules {
         }
         var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
         guard let principal, let assertion else { return headers }
+        let audience = upstream >= 0 ? upstreams[upstream] : table.routes[route].name
         let dropped = assertion.append(
-            for: principal, injection: injection, upstream: upstreams[table.routes[route].upstream], now: unixTime,
-            into: &block)
+            for: principal, injection: injection, upstream: audience, now: unixTime, into: &block)
         if let dropped { headers.dropped.append(dropped) }
         headers.expires = unixTime.seconds &+ assertion.lifetime.wholeSeconds
         return headers

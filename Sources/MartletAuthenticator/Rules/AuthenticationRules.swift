@@ -33,7 +33,8 @@ package final class AuthenticationRules: Sendable {
             _ providers: [ProviderHandle]
         ) {
             mode = route.mode
-            hasConstants = route.upstream >= 0 && table.injections[route.injection].hasConstants
+            let hasUpstream = route.upstream >= 0 || route.servesChecksOnly
+            hasConstants = hasUpstream && table.injections[route.injection].hasConstants
             acceptsSessions = route.credentials.contains(.session)
             acceptsDirect = route.credentials.contains(.direct)
             acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }

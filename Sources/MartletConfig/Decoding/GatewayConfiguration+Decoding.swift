@@ -38,11 +38,14 @@ extension GatewayConfiguration {
             .optional(
                 "well_known", .block(of: WellKnownConfiguration.self),
                 "Documents under `/.well-known/` for app platforms."),
+            .optional(
+                "forward_auth", .block(of: ForwardAuthConfiguration.self),
+                "How the checks of a proxy that asks before it forwards are responded to."),
             .optional("providers", .map(.provider), "Identity providers, by name."),
             .optional(
                 "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
                 "Shared libraries that bring further kinds of providers."),
-            .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
+            .optional("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
             .optional(
                 "rate_limits", .map(.block(of: RateLimitConfiguration.Block.self)),
                 "Limits on how often requests may come, by name; routes name them in `limits.rate`."),
@@ -73,10 +76,12 @@ extension GatewayConfiguration {
         let browser = readBrowser(&reader, sessions)
         let assertion: AssertionConfiguration? = reader.block("assertion")
         let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
+        server.forwardAuth = reader.block("forward_auth") ?? server.forwardAuth
         let providers = readProviders(&reader, knownKinds: knownKinds)
-        let upstreams = readUpstreams(&reader)
+        let upstreams = server.trustsProxies && !reader.has("upstreams") ? [] : readUpstreams(&reader)
         server.rateLimits = RateLimitConfiguration.readAll(&reader)
         let routes = readRoutes(&reader)
+        checkRoutesForChecks(&reader, server)
         var configuration = GatewayConfiguration(
             server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
             webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions,

@@ -22,12 +22,15 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "forward_credentials", .boolean, default: "false",
                 "Whether the credential that Martlet verified is forwarded to the upstream."),
-            .optional("upstream", .text, "The upstream of the requests: a name in `upstreams`."),
+            .optional(
+                "upstream", .text,
+                "The upstream of the requests: a name in `upstreams`; a route without one serves checks alone."),
             .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
                 "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
         ])
-        .withOneOf(RouteResponseConfiguration.keys)
+        .withAtMostOne(of: ["upstream", "redirect"]).withAtMostOne(of: ["upstream", "respond"])
+        .withAtMostOne(of: ["redirect", "respond"])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -60,10 +63,9 @@ extension RouteConfiguration: ConfigurationDecodable {
         }
         response = RouteResponseConfiguration.read(&reader)
         let name = reader.expectedName("name")
-        let respondsItself = !reader.has("upstream") && (reader.has("redirect") || reader.has("respond"))
-        upstream = respondsItself ? nil : reader.expected("upstream")
-        if respondsItself { upgrade = .none }
-        guard let name, upstream != nil || response != nil else { throw .alreadyReported }
+        upstream = reader.optional("upstream")
+        if upstream == nil { upgrade = .none }
+        guard let name else { throw .alreadyReported }
         self.name = name
     }
 }

@@ -102,7 +102,7 @@ private struct MediaTypeText: ConfigurationValue {
 }
 
 extension RouteResponseConfiguration {
-    /// The keys of a route of which it has exactly one.
+    /// The keys of a route of which it has at most one.
     static let keys = ["upstream", "redirect", "respond"]
     /// Keys of a route that only concern an upstream.
     private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials"]

@@ -60,6 +60,8 @@ package import MartletCore
     package var health: HealthPath?
     /// Whether files that the configuration names are reloaded when they change.
     package var watch = true
+    /// `forward_auth:` of the file.
+    package var forwardAuth = ForwardAuthConfiguration()
 
     /// Headers that upstreams may trust as set by a proxy: the original target, method or client.
     ///
@@ -366,7 +368,7 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var responseHeaders = ResponseHeaderConfiguration()
     /// How long a request may take until the response's head; `nil` is unlimited.
     package var timeout: Duration?
-    /// `nil` if the gateway responds itself.
+    /// `nil` if the gateway responds itself, or the route serves checks alone.
     package var upstream: Located<String>?
     /// What it responds then.
     package var response: RouteResponseConfiguration?

@@ -68,7 +68,14 @@ extension EventLoop {
         // A result of the previous configuration's providers is void: the credential is verified again.
         var result = resultEpoch == authenticator.epoch ? result : nil
         let hasBody = !loop.exchanges[exchange].body.framing.isEmpty
-        if let error = loop.exchanges[exchange].bodyCheck.begin(result, hasBody: hasBody) { result = .failure(error) }
+        if !loop.exchanges[exchange].request.check.isEmpty {
+            // The body that the credential vouches for stays with the proxy.
+            if case .success(let verified) = result, verified.principal.identity.bodyDigest != nil {
+                result = .failure(.malformed("check.body_not_read"))
+            }
+        } else if let error = loop.exchanges[exchange].bodyCheck.begin(result, hasBody: hasBody) {
+            result = .failure(error)
+        }
         if loop.exchanges[exchange].credential.proof == .pending {
             loop.exchanges[exchange].credential.concludeProof(result)
         }

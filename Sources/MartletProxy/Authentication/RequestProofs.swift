@@ -69,7 +69,10 @@ enum RequestProofs {
             if let der = unsafe try forwardedCertificate(bytes, events.router) {
                 return ClientCertificateBytes(der: der)
             }
-            let isForwarded = events.router.head.fields.has(.xForwardedFor) || events.router.head.fields.has(.forwarded)
+            // The peer of a check is never the client.
+            let isForwarded =
+                events.router.head.fields.has(.xForwardedFor) || events.router.head.fields.has(.forwarded)
+                || !events.loop.exchanges[exchange].request.check.isEmpty
             guard !isForwarded else { return nil }
         }
         let connection =
@@ -92,7 +95,8 @@ enum RequestProofs {
         do throws(BrowserError) {
             unsafe try CrossSiteRule.checkCertificate(
                 bytes.span, events.router.head.fields, method: events.router.head.method,
-                isWebSocket: !events.loop.exchanges[exchange].tunnel.isNone, authority: authority)
+                isWebSocket: !events.loop.exchanges[exchange].tunnel.isNone
+                    || events.loop.exchanges[exchange].request.check.contains(.opensWebSocket), authority: authority)
         } catch {
             throw error.failure
         }
@@ -146,15 +150,25 @@ enum RequestProofs {
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) -> ReceivedHead {
         let url = unsafe clientURL(of: exchange, bytes, &events)
+        let check = events.loop.exchanges[exchange].request.check
         return unsafe ReceivedHead(
             events.router.head, bytes, scheme: url.scheme, authority: url.authority,
-            hasBody: !events.loop.exchanges[exchange].body.framing.isEmpty)
+            hasBody: check.isEmpty
+                ? !events.loop.exchanges[exchange].body.framing.isEmpty : check.contains(.mayHaveBody))
     }
 
     private static func clientURL(
         of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) -> ClientURL {
         let origin = events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin
+        let check = events.loop.exchanges[exchange].request.check
+        guard check.isEmpty else {
+            let isSecure = check.contains(.isSecure) || (origin.rules.isSecure && !check.contains(.isInsecure))
+            return unsafe ClientURL(
+                scheme: isSecure ? "https" : "http",
+                authority: String(decoding: bytes[events.router.head.authority], as: UTF8.self),
+                path: String(decoding: bytes[events.router.head.path], as: UTF8.self))
+        }
         return unsafe ClientURL(
             bytes, events.router.head, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted)
     }

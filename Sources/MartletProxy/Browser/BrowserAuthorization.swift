@@ -47,7 +47,9 @@ enum BrowserAuthorization {
         }
         events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
         let request = BrowserRules.Request(
-            method: events.router.head.method, opensWebSocket: !events.loop.exchanges[exchange].tunnel.isNone,
+            method: events.router.head.method,
+            opensWebSocket: !events.loop.exchanges[exchange].tunnel.isNone
+                || events.loop.exchanges[exchange].request.check.contains(.opensWebSocket),
             hasAuthorization: hasAuthorization,
             takesCredentials: events.loop.context.snapshot.authentication.routes[route].mode != .none)
         return unsafe try browser.use(of: found, bytes.span, events.router.head.fields, by: request)
@@ -94,9 +96,11 @@ enum BrowserAuthorization {
         if isCookie, events.loop.context.snapshot.authentication.routes[route].mode == .optional {
             return unsafe passAnonymously(exchange, bytes, on: route, browser, &events)
         }
+        let check = events.loop.exchanges[exchange].request.check
         let response = unsafe browser.response(
             toNavigation: Array(bytes[events.router.head.path]) + Array(bytes[events.router.head.query]), on: route,
-            rejection.failure, clearsCookie: isCookie)
+            rejection.failure, clearsCookie: isCookie,
+            redirects: check.isEmpty ? nil : check.contains(.redirectsBrowsers))
         unsafe events.reject(exchange, Rejection(response, rejection.cause), bytes)
         return nil
     }

@@ -56,11 +56,13 @@ package final class BrowserRules: Sendable {
     ///   - target: path and query of the request.
     ///   - failure: why the request is rejected.
     ///   - clearsCookie: whether the presented session cookie is of no use.
+    ///   - decided: whether it is redirected, where not the route decides that.
     func response(
-        toNavigation target: [UInt8], on route: Int, _ failure: Failure, clearsCookie: Bool
+        toNavigation target: [UInt8], on route: Int, _ failure: Failure, clearsCookie: Bool,
+        redirects decided: Bool? = nil
     ) -> Failure {
         var response = failure
-        if redirects.indices.contains(route), redirects[route] {
+        if decided ?? (redirects.indices.contains(route) && redirects[route]) {
             response = .signIn(
                 at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), failure.reason)
         }

@@ -47,8 +47,9 @@ extension EventLoop {
     mutating func continueDownstream(_ downstream: Handle<DownstreamConnection>) {
         if !loop.downstreams[downstream].reader.input.isEmpty { consumeInput(downstream) }
         guard loop.downstreams[downstream].isAlive else { return }
-        loop.downstreams[downstream].isStream
-            ? RequestForwarder.finishStreamInput(downstream, &loop) : readDownstream(downstream)
+        guard loop.downstreams[downstream].isStream else { return readDownstream(downstream) }
+        CheckExchanges.takeHead(of: downstream, &loop)
+            ? resumeRequest(downstream, with: nil) : RequestForwarder.finishStreamInput(downstream, &loop)
     }
 
     mutating func readDownstream(_ downstream: Handle<DownstreamConnection>) {

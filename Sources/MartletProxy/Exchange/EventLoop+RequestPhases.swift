@@ -12,6 +12,7 @@ extension EventLoop {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, verification: BoxedVerificationResult?
     ) {
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.handler != nil,
+            loop.exchanges[exchange].request.check.isEmpty,
             unsafe router.handToListenerHandler(exchange, bytes, &loop)
         {
             return
@@ -21,6 +22,7 @@ extension EventLoop {
         }
         guard let routed = unsafe router.route(exchange, bytes, &loop) else { return }
         guard let authorized = unsafe authorize(exchange, routed, bytes, verification) else { return }
+        guard loop.exchanges[exchange].request.check.isEmpty else { return router.respondToCheck(authorized, &loop) }
         unsafe router.forward(authorized, bytes, &loop)
     }
 

@@ -15,6 +15,8 @@ struct Exchange: ~Copyable, SlabElement {
         case local
         /// Its route, when the request is complete.
         case route
+        /// Not decided yet: the message of a check by gRPC comes first.
+        case call
     }
 
     var generation: UInt32 = 0

@@ -70,7 +70,8 @@ extension LoopState {
             route: exchanges[exchange].record.routeSlot.rawValue,
             endpoint: exchanges[exchange].forwarding.endpoint.rawValue,
             status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
-            provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch)
+            provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch,
+            isCheck: !exchanges[exchange].request.check.isEmpty)
         if !context.logs.access.isPrepared(for: key) { prepare(key, exchange) }
         let line = AccessLine(
             unixTime: context.unixTime, bytesIn: exchanges[exchange].record.bytesIn,

@@ -9,6 +9,8 @@ internal import MartletResponder
 extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
+        let marks = exchanges[exchange].request.check
+        let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
         if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
             var changed = failure
             changed.setCookie = cookie
@@ -66,6 +68,7 @@ extension LoopState {
     /// Sends the pending bytes, which are a complete response.
     mutating func sendCompleteResponse(_ exchange: Handle<Exchange>) {
         guard exchanges[exchange].isStream else { return sendPending(exchange) }
+        if exchanges[exchange].request.check.contains(.isCall) { CheckExchanges.wrapResponse(to: exchange, &self) }
         var whole = ByteBuffer()
         swap(&whole, &context.scratch.pending[exchange])
         let bytes = unsafe whole.bytes

@@ -7,14 +7,20 @@ struct AccessKey: Equatable {
     private let source: UInt64
 
     /// - Parameter epoch: of the configuration that the provider's index belongs to.
-    init(route: Int32, endpoint: Int32, status: Int, reason: Int32, provider: Int32, epoch: Int) {
+    init(
+        route: Int32, endpoint: Int32, status: Int, reason: Int32, provider: Int32, epoch: Int, isCheck: Bool = false
+    ) {
         location = AccessKey.pair(route, endpoint)
-        outcome = AccessKey.pair(Int32(truncatingIfNeeded: status), reason)
+        // No status has the bit.
+        let mark: Int32 = isCheck ? 1 << 16 : 0
+        outcome = AccessKey.pair(Int32(truncatingIfNeeded: status) | mark, reason)
         source = AccessKey.pair(provider, Int32(truncatingIfNeeded: epoch))
         self.status = status
+        self.isCheck = isCheck
     }
 
     let status: Int
+    let isCheck: Bool
 
     @inline(__always)
     private static func pair(_ low: Int32, _ high: Int32) -> UInt64 {
@@ -79,13 +85,15 @@ struct AccessLine {
         unsafe slots[key.slot].key = key
         unsafe slots[key.slot].text.removeAll()
         unsafe AccessTexts.write(
-            route: route, status: key.status, reason: reason, member: member, condition: condition, provider: provider,
+            route: route, isCheck: key.isCheck, status: key.status, reason: reason, member: member,
+            condition: condition, provider: provider,
             upstream: upstream, format, into: &slots[key.slot].text)
     }
 
     /// Writes the texts between the path and the first number.
     private static func write(
-        route: [UInt8], status: Int, reason: [UInt8], member: [UInt8], condition: [UInt8], provider: [UInt8],
+        route: [UInt8], isCheck: Bool, status: Int, reason: [UInt8], member: [UInt8], condition: [UInt8],
+        provider: [UInt8],
         upstream: [UInt8], _ format: AccessFormat, into out: inout ByteBuffer
     ) {
         switch format {
@@ -108,7 +116,7 @@ struct AccessLine {
             out.append(provider)
             out.append("\",\"upstream\":\"")
             out.append(upstream)
-            out.append("\",\"bytes_in\":")
+            out.append(isCheck ? "\",\"check\":true,\"bytes_in\":" : "\",\"bytes_in\":")
         case .text:
             out.append(" ")
             out.append(decimal: status)
@@ -127,7 +135,7 @@ struct AccessLine {
             out.append(route)
             out.append(" upstream=")
             out.append(upstream)
-            out.append(" ")
+            out.append(isCheck ? " check=true " : " ")
         }
     }
 }

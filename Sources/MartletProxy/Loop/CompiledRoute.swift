@@ -17,6 +17,9 @@ struct CompiledRoute: Sendable {
         static let timeout = Extras(rawValue: 4)
     }
 
+    /// ``mount`` of a route that serves checks alone.
+    static let checksOnly = Int.max
+
     /// Index of the handler that responds, or −1.
     let mount: Int
     let bodyLimit: Int
@@ -42,7 +45,7 @@ struct CompiledRoute: Sendable {
     ///   - removals: the fields that it removes beyond the reserved ones.
     init(_ route: Route, _ upstreams: [Upstream], removals: FieldNameSet, limitPlan: Int = -1) {
         self.limitPlan = limitPlan
-        mount = route.mount
+        mount = route.servesChecksOnly ? CompiledRoute.checksOnly : route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
         upstream = route.upstream

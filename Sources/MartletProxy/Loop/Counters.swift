@@ -6,7 +6,7 @@ internal import MartletResponder
 struct Counters: ~Copyable {
     /// The loop's number.
     private let loop: Int
-    private(set) var routes = RouteCounters()
+    var routes = RouteCounters()
     private(set) var reasons = ReasonCounters()
     // Counted as they are reported; of HTTP/2 and of connections the loop adds how many are open.
     var connections = LoopReport.Connections()

@@ -24,6 +24,8 @@ struct RouteCounters: ~Copyable {
     /// The same as bytes, for the log.
     private(set) var texts: [[UInt8]] = [Array("-".utf8)]
     private var slots: [String: RouteSlot] = [:]
+    /// For each slot that of the route's checks, which is its own if it counts checks; none before the first check.
+    private var checks: [RouteSlot?] = [nil]
     /// For each route of the configuration, its slot.
     private(set) var configured: [RouteSlot] = []
     private var statuses = FlatList(repeating: 0, count: RouteCounters.statusLimit)
@@ -39,10 +41,26 @@ struct RouteCounters: ~Copyable {
     /// The slot of a route's counters; stable across reloads because it is assigned by name.
     private mutating func slot(of route: String) -> RouteSlot {
         if let known = slots[route] { return known }
+        let slot = addSlot(named: route)
+        slots[route] = slot
+        return slot
+    }
+
+    /// The slot of the checks of a proxy that concern a route; the slot of checks has itself.
+    mutating func checkSlot(of route: RouteSlot) -> RouteSlot {
+        let index = Int(route.rawValue)
+        if let known = checks[index] { return known }
+        let slot = addSlot(named: names[index])
+        checks[index] = slot
+        checks[Int(slot.rawValue)] = slot
+        return slot
+    }
+
+    private mutating func addSlot(named route: String) -> RouteSlot {
         let slot = RouteSlot(rawValue: Int32(names.count))
         names.append(route)
         texts.append(Array(route.utf8))
-        slots[route] = slot
+        checks.append(nil)
         statuses.append(0, times: RouteCounters.statusLimit)
         histogram.append(0, times: RouteCounters.buckets)
         sums.append(0)
@@ -64,8 +82,10 @@ struct RouteCounters: ~Copyable {
     func add(to report: inout LoopReport) {
         for (slot, name) in names.enumerated() {
             let first = slot * RouteCounters.statusLimit
+            let isCheck = checks[slot]?.rawValue == Int32(slot)
             for status in 0..<RouteCounters.statusLimit where statuses[first + status] > 0 {
-                report.requests.append(.init(route: name, status: status, count: statuses[first + status]))
+                report.requests.append(
+                    .init(route: name, status: status, isCheck: isCheck, count: statuses[first + status]))
             }
             var row: [Int] = []
             for bucket in slot * RouteCounters.buckets..<(slot + 1) * RouteCounters.buckets {

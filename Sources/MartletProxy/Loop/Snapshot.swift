@@ -32,8 +32,14 @@ package final class Snapshot: Sendable {
     let responseFields: [ResponseFieldRules?]
     /// The meanings of client fields.
     let clientFields: FieldNameTable
+    /// The gateway's own endpoints.
+    private let endpoints: OwnEndpoints
     /// The handlers of the route table's mounts, in order.
-    let handlers: [LocalHandler]
+    var handlers: [LocalHandler] { endpoints.handlers }
+    /// How checks are responded to; `nil` without an endpoint for them.
+    var checks: CheckRules? { endpoints.checks }
+    /// The index of its mount, or one that no route has.
+    var checkMount: Int { checks?.mount ?? .min }
     /// What concerns browsers; `nil` without `browser:`.
     let browser: BrowserRules?
     /// Whether there is `browser:`. A flag, because nothing retains it.
@@ -51,13 +57,13 @@ package final class Snapshot: Sendable {
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
-        routeLimits: RouteLimitPlans = RouteLimitPlans()
+        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil
     ) {
         self.routeLimits = routeLimits
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
-        handlers = signIn.handlers
+        endpoints = OwnEndpoints(handlers: signIn.handlers, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         readsRequests = authentication.readsRequests
@@ -80,4 +86,10 @@ package final class Snapshot: Sendable {
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }
+}
+
+/// What responds at the paths that the gateway serves itself.
+private struct OwnEndpoints {
+    let handlers: [LocalHandler]
+    let checks: CheckRules?
 }

@@ -70,7 +70,7 @@ extension Exchanges {
         self[exchange].record.bytesIn &+= piece.count
         self[exchange].pace.add(piece.count)
         switch self[exchange].responder {
-        case .local: unsafe self[exchange].heldBody.append(piece, upTo: LocalLimits.bodyBytes)
+        case .local, .call: unsafe self[exchange].heldBody.append(piece, upTo: LocalLimits.bodyBytes)
         case .upstream:
             let upstream = self[exchange].upstream
             guard !upstream.isNone else { return unsafe holdPiece(piece, of: exchange) }

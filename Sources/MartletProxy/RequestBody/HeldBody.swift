@@ -28,6 +28,9 @@ struct HeldBody: ~Copyable {
         content.release()
     }
 
+    /// Replaces the content, or takes it.
+    mutating func exchange(with other: inout ByteBuffer) { swap(&content, &other) }
+
     @inline(__always)
     mutating func release() { content.release() }
 }

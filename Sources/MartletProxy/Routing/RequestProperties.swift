@@ -14,6 +14,8 @@ struct RequestProperties {
     var isGRPC = false
     /// The client said that it reads trailers (`TE: trailers`).
     var acceptsTrailers = false
+    /// Whether a proxy asks about a request by this one, and how.
+    var check: CheckMarks = []
 
     /// The head sets the rest.
     @inline(__always)
@@ -21,6 +23,7 @@ struct RequestProperties {
         hasContinued = false
         isGRPC = false
         acceptsTrailers = false
+        check = []
     }
 }
 

@@ -42,9 +42,12 @@ extension RequestRouter {
             of: head, bytes, from: peer, trusting: loop.context.snapshot.trustedProxies)
     }
 
+    /// Finds the route of the request in the head.
+    /// - Parameter isDescribed: whether a check describes it, and the exchange is that of the check.
     @inline(__always)
     mutating func route(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState,
+        isDescribed: Bool = false
     ) -> RoutedRequest? {
         if head.method.isUncommon || head.isAsteriskForm,
             let failure = unsafe rejection(ofUnusual: bytes, &loop)
@@ -68,8 +71,13 @@ extension RequestRouter {
             loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
             guard unsafe applyLimits(exchange, route: index, bytes, &loop) else { return nil }
             let mount = loop.context.snapshot.compiledRoutes[index].mount
+            if isDescribed, loop.context.snapshot.routes.routes[index].response != nil {
+                loop.reject(exchange, .noRoute("check.own_response"))
+                return nil
+            }
             if let routed = RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: mount) { return routed }
-            unsafe RequestForwarder.respondAtMount(exchange, bytes, at: mount, &loop)
+            return unsafe routeWithoutUpstream(
+                exchange, route: index, mount: mount, isDescribed: isDescribed, bytes, &loop)
         case .methodNotAllowed(let allowed):
             loop.reject(exchange, .methodNotAllowed(loop.context.snapshot.routes.allowValue(allowed)))
         case .none: loop.reject(exchange, .noRoute)
@@ -131,7 +139,9 @@ extension RequestRouter {
             loop.exchanges[exchange].request.isGRPC
             ? loop.context.snapshot.compiledRoutes[route].streamLimit
             : loop.context.snapshot.compiledRoutes[route].bodyLimit
-        guard loop.exchanges[exchange].body.restrict(to: limit) else {
+        // A check is not the request that its route's limit is for, and its own body is not read.
+        guard loop.exchanges[exchange].body.restrict(to: limit) || !loop.exchanges[exchange].request.check.isEmpty
+        else {
             loop.reject(exchange, .bodyTooLarge)
             return false
         }
@@ -140,7 +150,10 @@ extension RequestRouter {
         {
             return false
         }
-        return unsafe head.upgrade.isEmpty || checkUpgrade(exchange, route: route, bytes, &loop)
+        // What a check offers is the client's, for another connection.
+        return unsafe head.upgrade.isEmpty
+            || loop.context.snapshot.compiledRoutes[route].mount == loop.context.snapshot.checkMount
+            || checkUpgrade(exchange, route: route, bytes, &loop)
     }
 
     /// Redirects the client to the same target on https, with the same method (RFC 9110 §15.4.9).

@@ -16,8 +16,10 @@ extension RequestRouter {
         let route = loop.context.snapshot.compiledRoutes[index]
         guard !route.extras.isDisjoint(with: [.responseFields, .timeout]) else { return resolved }
         let started = loop.exchanges[exchange].record.started
+        // The time of a route is that of its response, which the proxy that sends a check gets itself.
+        let timeout = loop.exchanges[exchange].request.check.isEmpty ? route.timeout : .max
         loop.exchanges[exchange].response.rules.set(
-            loop.context.snapshot.responseFields[index], started: started, timeout: route.timeout)
+            loop.context.snapshot.responseFields[index], started: started, timeout: timeout)
         // A request that had to wait for a verification is routed again.
         guard loop.exchanges[exchange].response.rules.deadline <= loop.now else { return resolved }
         loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]

@@ -38,7 +38,7 @@ package struct HeaderInjection: Sendable {
     }
 
     /// The headers of the default set.
-    static let defaultNames = ["X-Auth-Subject", "X-Auth-Provider", "X-Auth-Email"]
+    package static let defaultNames = ["X-Auth-Subject", "X-Auth-Provider", "X-Auth-Email"]
 
     /// Its index in ``RouteTable/injections``.
     package let id: Int
@@ -47,6 +47,8 @@ package struct HeaderInjection: Sendable {
     private let constants: [HeaderTemplate]
     /// Whether public routes have headers, too.
     package var hasConstants: Bool { !constants.isEmpty }
+    /// The names of the headers, as written in the file.
+    package var names: [String] { templates.map(\.name) }
 
     /// - Parameter headers: `nil` for the default set, which constants do not replace.
     init(id: Int, headers: [HeaderConfiguration]?, route: String) {

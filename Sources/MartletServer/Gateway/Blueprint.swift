@@ -168,8 +168,13 @@ package struct Blueprint: Sendable {
         }
     }
 
-    /// The paths that the gateway serves itself; none without providers, because no client can sign in.
+    /// The paths that the gateway serves itself: that of checks first, because it is below that of the sign-in.
     private static func mounts(_ configuration: GatewayConfiguration) -> [RouteMount] {
+        checkMounts(configuration) + signInMounts(configuration)
+    }
+
+    /// The paths of the sign-in; none without providers, because no client can sign in.
+    private static func signInMounts(_ configuration: GatewayConfiguration) -> [RouteMount] {
         guard !configuration.providers.isEmpty else { return [] }
         let mounts = SignInMounts(
             configuration.sessions, configuration.wellKnown, hasKeySet: configuration.assertion != nil,

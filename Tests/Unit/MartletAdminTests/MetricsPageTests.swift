@@ -43,9 +43,11 @@ import Testing
             ReportFixture.loop(
                 1, [("api", 200, 7), ("-", 404, 1)], reasons: ["router.no_route": 1, "auth.credential_missing": 1]),
         ]
+        fixture.loops[1].requests.append(.init(route: "api", status: 200, isCheck: true, count: 4))
         fixture.responding = 1
         let page = try Self.parse(fixture)
         #expect(page.value("martlet_proxy_requests_total", ["route": "api", "status": "200"]) == 12)
+        #expect(page.value("martlet_proxy_requests_total", ["route": "api", "status": "200", "via": "check"]) == 4)
         #expect(page.value("martlet_proxy_requests_total", ["route": "api", "status": "401"]) == 2)
         #expect(page.value("martlet_proxy_requests_total", ["route": "-", "status": "404"]) == 1)
         #expect(page.value("martlet_proxy_refusals_total", ["reason": "auth.credential_missing"]) == 3)

@@ -63,6 +63,7 @@ let fullSample = """
     well_known:
       apple_app_site_association: { webcredentials: [ABCDE12345.com.example.app] }
       change_password: https://example.com/account/password
+    forward_auth: { deny: 403, browser: true }
     jwks: { ttl: 2h, max_stale: 0s, unknown_kid_cooldown: 30s, negative_ttl: 1m, fetch_timeout: 250ms }
     plugins: []
     providers:
@@ -180,6 +181,8 @@ let fullSample = """
         #expect(assertion.key.value.withBytes { $0 } == Array("test-key".utf8))
         #expect(configuration.wellKnown.webCredentialApps == ["ABCDE12345.com.example.app"])
         #expect(configuration.wellKnown.changePasswordURL == "https://example.com/account/password")
+        #expect(configuration.server.forwardAuth.deniesAlike)
+        #expect(configuration.server.forwardAuth.redirectsBrowsers)
         #expect(configuration.webhooks.count == 1 && configuration.outbox.maximumRows == 5000)
         let webhook = configuration.webhooks[0]
         #expect(webhook.name.value == "backend" && webhook.url.value.text == "https://api.example.com/hooks?a=b")

@@ -88,9 +88,12 @@ extension BrowserRules {
     }
 
     /// Status, location and cookie of the response to a navigation without a session.
-    private func response(_ target: String, route: Int = 0, clearsCookie: Bool = false) -> String {
+    private func response(
+        _ target: String, route: Int = 0, clearsCookie: Bool = false, redirects: Bool? = nil
+    ) -> String {
         let failure = BrowserRules.sample.response(
-            toNavigation: Array(target.utf8), on: route, .credentialMissing, clearsCookie: clearsCookie)
+            toNavigation: Array(target.utf8), on: route, .credentialMissing, clearsCookie: clearsCookie,
+            redirects: redirects)
         #expect(failure.reason == "auth.credential_missing")
         var out = ByteBuffer()
         var date = ByteBuffer()
@@ -113,6 +116,11 @@ extension BrowserRules {
         #expect(
             response("/a", clearsCookie: true)
                 == "\(found) | Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
+    }
+
+    @Test func `a check says whether it is redirected, whatever the route says`() {
+        #expect(response("/", redirects: false) == "401 credential_missing")
+        #expect(response("/", route: 1, redirects: true) == "302 sign_in_required | Location: /auth/sign-in")
     }
 
     @Test func `on other routes it is rejected, and an ended cookie is deleted all the same`() {

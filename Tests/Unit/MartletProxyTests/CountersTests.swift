@@ -42,6 +42,20 @@ import Testing
         #expect(rows == ["- 404 1", "a 200 1", "b 200 2", "b 502 1"])
     }
 
+    @Test func `checks of a route are counted apart from its requests`() {
+        var counters = Counters()
+        counters.assignSlots(toRoutes: ["a"])
+        let route = counters.routes.configured[0]
+        let checks = counters.routes.checkSlot(of: route)
+        for slot in [route, checks, counters.routes.checkSlot(of: checks), counters.routes.checkSlot(of: .noRoute)] {
+            counters.count(route: slot, status: 200, reason: 0, microseconds: 1)
+        }
+        counters.assignSlots(toRoutes: ["b", "a"])
+        let isSame = counters.routes.configured[1] == route && counters.routes.checkSlot(of: route) == checks
+        let rows = counters.report().requests.map { "\($0.route) \($0.isCheck) \($0.count)" }
+        #expect(isSame && Set(rows) == ["a false 1", "a true 2", "- true 1"] && rows.count == 3)
+    }
+
     @Test(arguments: [(-1, 0), (599, 599), (600, 599), (Int.max, 599)])
     func `a status out of range is counted at the nearest one`(status: Int, counted: Int) {
         var counters = Counters()

@@ -226,7 +226,12 @@ final class LoopBench {
             switch unsafe authenticator.authorize(
                 routed, head, authorization: nil, result: nil, at: time, &credential)
             {
-            case .authorized(let request): unsafe router.forward(request, head, &loop)
+            case .authorized(let request):
+                if loop.exchanges[exchange].request.check.isEmpty {
+                    unsafe router.forward(request, head, &loop)
+                } else {
+                    router.respondToCheck(request, &loop)
+                }
             case .rejected(let rejection): fatalError("rejected: \(rejection.failure.reason)")
             case .pending: fatalError("no route of the bench verifies a credential")
             case .unproven: fatalError("no credential of the bench is bound")

@@ -35,6 +35,8 @@ struct LoopBenchSettings {
     var formerLimits: RouteLimitPlans?
     /// More routes, before the others.
     var routes: [RouteConfiguration] = []
+    /// How checks are responded to, at `/auth/check`; `nil` without the endpoint.
+    var checks: ForwardAuthConfiguration?
     /// Responds below `/own/`.
     var handler: LocalHandler = { request in .text(200, "text/plain", request.path) }
 
@@ -52,18 +54,25 @@ struct LoopBenchSettings {
         small.bodyLimit = .bytes(10)
         var plain = Self.route("plain")
         plain.upgrade = .none
-        let mount = RouteMount(name: "own", hosts: [], path: "/own/**", location: Self.somewhere, bodyLimit: 100)
+        func mount(_ name: String, _ path: String, limit: Int) -> RouteMount {
+            RouteMount(name: name, hosts: [], path: path, location: Self.somewhere, bodyLimit: limit)
+        }
+        let own = mount("own", "/own/**", limit: 100)
+        let mounts = checks == nil ? [own] : [own, mount("check", "/auth/check/**", limit: .max)]
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(
-            routes + [api, read, small, plain], mounts: [mount], upstreams: ["api"], providers: providers,
+            routes + [api, read, small, plain], mounts: mounts, upstreams: ["api"], providers: providers,
             paths: PathOptions(), limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
             routes: table, upstreams: [Upstream(upstream())],
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
-                sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser),
-            routeLimits: RouteLimitPlans([api], server(), previous: formerLimits))
+                sessions: nil, subjects: nil, assertion: nil, handlers: mounts.map { _ in handler }, browser: browser),
+            routeLimits: RouteLimitPlans([api], server(), previous: formerLimits),
+            checks: checks.map {
+                CheckRules(table, mount: 1, endpoint: "/auth/check", $0, assertionHeader: "X-Assertion")
+            })
     }
 
     private func upstream() -> UpstreamConfiguration {

@@ -6,6 +6,27 @@ import Testing
 @testable import MartletResponder
 
 @Suite struct FailureMappingTests {
+    // MARK: Checks
+
+    @Test(arguments: [
+        (Failure.noRoute, 403, 403), (.methodNotAllowed("GET"), 403, 403), (.credentialMissing, 401, 401),
+        (.notAllowed("policy.claim_missing"), 403, 403), (.head(.pathAmbiguous), 400, 403),
+        (.check(.conflict(.originalURI)), 400, 403), (.throttled("a.b", retryAfter: 3), 429, 403),
+        (.authUnavailable("a.b"), 503, 403), (.signIn(at: "/auth", "auth.credential_missing"), 302, 302),
+    ])
+    func `a check has a status that a proxy passes on`(_ failure: Failure, _ status: Int, _ alike: Int) {
+        let (checked, denied) = (failure.ofCheck(deniesAlike: false), failure.ofCheck(deniesAlike: true))
+        #expect(checked.status == status && denied.status == alike)
+        #expect("\(denied.code)" == "\(failure.code)" && denied.reason == failure.reason)
+        #expect(denied.retryAfter == failure.retryAfter && !checked.closes)
+        #expect(denied.ofCheck(deniesAlike: true).status == alike)
+    }
+
+    @Test func `the log names the field of a check`() {
+        #expect(Failure.check(.missing(.forwardedURI)).condition == "X-Forwarded-Uri")
+        #expect(Failure.check(.undescribed).condition == nil)
+    }
+
     // MARK: Heads
 
     private static let heads: [(HeadError, Int, String, ErrorCode)] = [

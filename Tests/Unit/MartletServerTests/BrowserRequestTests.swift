@@ -162,6 +162,27 @@ import Testing
         }
     }
 
+    @Test(arguments: ExampleProxy.Kind.installed)
+    func `get it through another proxy that asks the gateway`(_ kind: ExampleProxy.Kind) async throws {
+        let sessions = "{ access_ttl: 1s, refresh_reuse_grace: 30s }"
+        try await BrowserStage.run(sessions: sessions, server: ", trusted_proxies: [127.0.0.1/32]") { stage in
+            let (gateway, api) = (stage.endpoint, stage.upstream.endpoint)
+            let proxy = try await onOwnThread { try ExampleProxy(kind, gateway: gateway, api: api) }
+            let field = BrowserStage.field(try await stage.signIn())
+            let ask: @Sendable (_ field: (String, String)) async throws -> HTTPMessage = { field in
+                try await onOwnThread { try proxy.exchange("GET", "/a", [field]) }
+            }
+            let first = try await ask(field)
+            #expect(first.text == "ada" && !first.all("Set-Cookie").contains { $0.contains("mct_") })
+            try await Task.sleep(for: .milliseconds(1_200))
+            let second = try await ask(field)
+            let next = second.all("Set-Cookie").first { $0.hasPrefix("__Host-martlet=mct_") }
+            let pair = try #require(next?.split(separator: ";").first).split(separator: "=")
+            #expect(second.text == "ada" && next?.contains("; HttpOnly; SameSite=Lax") == true)
+            #expect(try await ask(BrowserStage.field(String(try #require(pair.last)))).text == "ada")
+        }
+    }
+
     @Test func `open a WebSocket from a page of this site alone`() async throws {
         try await BrowserStage.run { stage in
             let cookie = BrowserStage.field(try await stage.signIn())

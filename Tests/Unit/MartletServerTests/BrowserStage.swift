@@ -18,7 +18,7 @@ final class BrowserStage: Sendable {
 
     let gateway: MartletServer.Gateway
     let upstream: ScriptedUpstream
-    private let endpoint: Endpoint
+    let endpoint: Endpoint
 
     private init(_ gateway: MartletServer.Gateway, _ upstream: ScriptedUpstream) throws {
         self.gateway = gateway
@@ -28,11 +28,13 @@ final class BrowserStage: Sendable {
     }
 
     /// Starts a gateway for a test, and stops it.
-    static func run(sessions: String = "{}", _ body: (BrowserStage) async throws -> Void) async throws {
+    static func run(
+        sessions: String = "{}", server: String = "", _ body: (BrowserStage) async throws -> Void
+    ) async throws {
         let upstream = try ScriptedUpstream(respond)
         guard let null = FileHandle(forWritingAtPath: "/dev/null") else { throw TestFailure("no /dev/null") }
         let gateway = try MartletServer.Gateway(
-            blueprint(upstream, sessions), sink: LogSink(.text, descriptor: null.fileDescriptor))
+            blueprint(upstream, sessions, server), sink: LogSink(.text, descriptor: null.fileDescriptor))
         try await gateway.start()
         do {
             try await body(BrowserStage(gateway, upstream))
@@ -60,10 +62,12 @@ final class BrowserStage: Sendable {
         _ = exchange.waitForEnd()
     }
 
-    private static func blueprint(_ upstream: ScriptedUpstream, _ sessions: String) throws -> Blueprint {
+    private static func blueprint(
+        _ upstream: ScriptedUpstream, _ sessions: String, _ server: String
+    ) throws -> Blueprint {
         let text = """
             version: 1
-            server: { listen: [{ address: "127.0.0.1:0" }], workers: 1, timeouts: { drain: 1s } }
+            server: { listen: [{ address: "127.0.0.1:0" }], workers: 1, timeouts: { drain: 1s }\(server) }
             browser: { origin: \(origin) }
             sessions: \(sessions)
             providers: { pass: { kind: pass, prefix: pass_ }, other: { kind: pass, prefix: other_ } }

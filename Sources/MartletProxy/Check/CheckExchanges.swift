@@ -1,0 +1,105 @@
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// What is special about the exchanges of checks: how they are counted and rejected, and their form by gRPC.
+enum CheckExchanges {
+    /// The response to a check whose request is rejected.
+    @inline(never)
+    static func rejection(
+        of exchange: Handle<Exchange>, _ failure: Failure, _ marks: CheckMarks, _ loop: inout LoopState
+    ) -> Failure {
+        count(exchange, &loop)
+        return failure.ofCheck(deniesAlike: marks.contains(.deniesAlike))
+    }
+
+    /// Counts the exchange as a check of its route; called when it ends, because what waits is found by its route.
+    static func count(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.checkSlot(
+            of: loop.exchanges[exchange].record.routeSlot)
+    }
+
+    // MARK: Checks by gRPC
+
+    /// Makes the message of a call the head of a check, which the exchange continues with in its next turn.
+    static func describe(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard let rules = loop.context.snapshot.checks else { return loop.fail(exchange, .noRoute) }
+        let body = loop.exchanges[exchange].heldBody.array
+        var head = ByteBuffer()
+        do throws(CheckError) {
+            let call = try CheckCall(body.span)
+            // Until here the response has a status of gRPC, from here on a message.
+            loop.exchanges[exchange].request.isGRPC = false
+            var marks = rules.marks.union(.isCall)
+            if call.deniesAlike { marks.insert(.deniesAlike) }
+            if call.redirectsBrowsers { marks.insert(.redirectsBrowsers) }
+            loop.exchanges[exchange].request.check = marks
+            try call.writeHead(at: rules.endpoint, body.span, into: &head)
+        } catch {
+            return loop.reject(exchange, .check(error))
+        }
+        loop.exchanges[exchange].heldBody.exchange(with: &head)
+        loop.downstreams[loop.exchanges[exchange].downstream].phase = .authenticating
+        loop.downstreams.markReady(loop.exchanges[exchange].downstream, &loop.context)
+    }
+
+    /// Gives an exchange whose turn has come the head that its call describes.
+    static func takeHead(of stream: Handle<DownstreamConnection>, _ loop: inout LoopState) -> Bool {
+        let exchange = loop.downstreams[stream].exchange
+        guard loop.downstreams[stream].phase == .authenticating, loop.exchanges[exchange].responder == .call else {
+            return false
+        }
+        loop.exchanges[exchange].responder = .none
+        loop.downstreams[stream].reader.input.removeAll()
+        loop.exchanges[exchange].heldBody.exchange(with: &loop.downstreams[stream].reader.input)
+        return true
+    }
+
+    /// Makes the pending response to a check that of a call.
+    @inline(never)
+    static func wrapResponse(to exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        let whole = unsafe loop.context.scratch.pending.take(exchange)
+        let end = unsafe ResponseHeadWriter.endOfHead(whole)
+        let status = loop.exchanges[exchange].response.status
+        let rules = loop.context.snapshot.checks
+        let message = unsafe CheckCallResponse(
+            status: status, head: UnsafeBufferPointer(rebasing: whole[..<end]).span, body: Array(whole[end...])
+        ) { line in
+            status == 200 ? CallFields.use(ofAllowed: line, rules) : CallFields.use(ofDenied: line)
+        }
+        let framed = message.framed
+        var text = ByteBuffer()
+        text.append("HTTP/1.1 200 OK\r\nContent-Type: application/grpc\r\nDate: ")
+        unsafe text.append(loop.context.clock.dateText.bytes)
+        text.append("\r\nX-Request-Id: ")
+        unsafe text.append(loop.exchanges[exchange].record.texts.requestID)
+        text.append("\r\n\r\n")
+        text.append(framed)
+        loop.context.scratch.pending[exchange].removeAll()
+        unsafe loop.context.scratch.pending[exchange].append(text.bytes)
+        loop.exchanges[exchange].response.trailers.removeAll()
+        loop.exchanges[exchange].response.trailers.append("grpc-status: 0\r\n")
+        loop.exchanges[exchange].record.bytesOut = framed.count
+    }
+}
+
+/// Which fields of a response to a check are of use to the proxy that asks by gRPC.
+private enum CallFields {
+    /// The identity headers are for the API, a cookie that was replaced and what is left of limits for the client.
+    static func use(ofAllowed line: Span<UInt8>, _ rules: CheckRules?) -> CheckCallResponse.Use {
+        if rules?.isReserved(line) == true { return .request }
+        let isForClient = ["set-cookie:", "ratelimit:", "ratelimit-policy:"].contains { begins(line, $0) }
+        return isForClient ? .client : .none
+    }
+
+    /// All but what is about the connection of the check.
+    static func use(ofDenied line: Span<UInt8>) -> CheckCallResponse.Use {
+        ["content-length:", "connection:", "date:"].contains { begins(line, $0) } ? .none : .client
+    }
+
+    private static func begins(_ line: Span<UInt8>, _ name: String) -> Bool {
+        guard line.count >= name.utf8.count else { return false }
+        for (index, byte) in name.utf8.enumerated() where CheckRules.lowered(line[index]) != byte { return false }
+        return true
+    }
+}

@@ -1,0 +1,122 @@
+internal import MartletAuthenticator
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// Checks: a proxy asks whether it may forward a client's request, which the head of the check describes.
+///
+/// The head is made that of the request in place, and the router, the authenticator and the policy decide as if it had
+/// come in itself.
+extension RequestRouter {
+    /// Continues a request whose route leads to no upstream: a check, one of the gateway's own endpoints, or a request
+    /// for a route that serves checks alone.
+    ///
+    /// - Parameter isDescribed: whether the head is already that of the request which a check describes.
+    @inline(never)
+    mutating func routeWithoutUpstream(
+        _ exchange: Handle<Exchange>, route index: Int, mount: Int, isDescribed: Bool,
+        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> RoutedRequest? {
+        // The head is described already where a proof was found to be valid without waiting. One that is parsed again has
+        // the path of the endpoint.
+        if mount == CompiledRoute.checksOnly, !loop.exchanges[exchange].request.check.isEmpty {
+            return RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: -1)
+        }
+        if isDescribed {
+            loop.reject(exchange, .noRoute("check.own_path"))
+            return nil
+        }
+        if mount == loop.context.snapshot.checkMount {
+            guard unsafe beginCheck(exchange, bytes, &loop) else { return nil }
+            return unsafe route(exchange, bytes, &loop, isDescribed: true)
+        }
+        if mount == CompiledRoute.checksOnly {
+            loop.reject(exchange, .noRoute("router.checks_only"))
+        } else if mount == loop.context.snapshot.checks?.callMount {
+            beginCall(exchange, &loop)
+        } else {
+            unsafe RequestForwarder.respondAtMount(exchange, bytes, at: mount, &loop)
+        }
+        return nil
+    }
+
+    /// Makes the head of a check that of the request that it describes.
+    private mutating func beginCheck(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        // Its caller is a proxy, whatever the type of the client's body; status 200 would let the request in.
+        loop.exchanges[exchange].request.isGRPC = false
+        guard loop.downstreams[loop.exchanges[exchange].downstream].origin.address.isTrusted,
+            let rules = loop.context.snapshot.checks
+        else {
+            loop.reject(exchange, .checkFromUntrustedPeer)
+            return false
+        }
+        var marks = rules.marks
+        let call = loop.exchanges[exchange].request.check
+        if call.contains(.isCall) {
+            marks.formUnion(call.intersection(.ofCall))
+            // The client of the described request, not that of the call.
+            unsafe applyProxyFields(exchange, bytes, &loop)
+        }
+        // Behind a longer path the query is the client's.
+        if head.path.count == rules.endpoint.count {
+            let query = unsafe bytes[head.query]
+            marks.formUnion(unsafe CheckMarks(query: query.span))
+        }
+        loop.exchanges[exchange].request.check = marks
+        let endpoint = rules.endpoint
+        do throws(CheckError) {
+            let described = unsafe try CheckedRequest(describedBy: head, bytes.span, at: endpoint.span)
+            unsafe head.describe(described, in: bytes.span)
+            marks.add(described, method: head.method)
+        } catch {
+            loop.reject(exchange, .check(error))
+            return false
+        }
+        loop.exchanges[exchange].request.check = marks
+        loop.exchanges[exchange].record.routeSlot = .noRoute
+        unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
+        return true
+    }
+
+    /// Responds to a check whose request may pass.
+    @inline(never)
+    mutating func respondToCheck(_ request: consuming AuthorizedRequest, _ loop: inout LoopState) {
+        let exchange = Handle<Exchange>(request.exchange)
+        CheckExchanges.count(exchange, &loop)
+        let isComplete = loop.exchanges[exchange].body.isComplete
+        loop.exchanges[exchange].response.start(
+            status: 200, closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
+        loop.context.scratch.pending[exchange].removeAll()
+        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
+            LocalResponse(status: 200, fields: [], body: []), date: loop.context.clock.dateText,
+            requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
+        // Before the empty line that ends the head.
+        loop.context.scratch.pending[exchange].truncate(to: loop.context.scratch.pending[exchange].count &- 2)
+        loop.context.scratch.pending[exchange].append("Cache-Control: no-store\r\n")
+        unsafe loop.context.scratch.pending[exchange].append(request.headers)
+        unsafe loop.context.snapshot.checks?.appendMissing(
+            request.headers.span, to: &loop.context.scratch.pending[exchange])
+        loop.context.scratch.pending[exchange].append("\r\n")
+        RateLimitFields.append(of: exchange, &loop)
+        if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
+        loop.sendCompleteResponse(exchange)
+        if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
+    }
+
+    /// Receives the message of a check by gRPC.
+    @inline(never)
+    private mutating func beginCall(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard loop.exchanges[exchange].request.isGRPC, head.method == .post else {
+            return loop.reject(exchange, .noRoute("check.no_call"))
+        }
+        guard loop.downstreams[loop.exchanges[exchange].downstream].origin.address.isTrusted else {
+            return loop.reject(exchange, .callFromUntrustedPeer)
+        }
+        guard !loop.exchanges[exchange].body.isComplete else { return loop.reject(exchange, .check(.message)) }
+        loop.exchanges[exchange].responder = .call
+        if loop.exchanges[exchange].request.expectsContinue { loop.sendContinue(exchange) }
+    }
+}
