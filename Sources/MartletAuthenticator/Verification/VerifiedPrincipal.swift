@@ -1,10 +1,9 @@
-internal import MartletLimits
 package import MartletProvider
 
 /// The principal behind a verified credential; a class, as it is passed between threads and tables.
 package final class VerifiedPrincipal: Sendable {
     package let principal: Principal
-    /// The hash of its subject, by which limits count.
+    /// The hash of its subject, by which limits count; the same in every process.
     let subject: Int
     /// The ID that revocations name: the session's number, or ``SubjectRevocationID`` for other credentials.
     let revocationID: UInt64
@@ -21,7 +20,7 @@ package final class VerifiedPrincipal: Sendable {
     ) {
         self.replacement = replacement
         self.principal = principal
-        subject = RateKey.hash(principal.subject)
+        subject = Int(truncatingIfNeeded: SubjectRevocationID.of(principal.subject))
         self.revocationID = revocationID
         self.expires = expires
         self.end = end

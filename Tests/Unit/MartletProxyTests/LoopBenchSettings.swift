@@ -1,4 +1,5 @@
 import MartletCore
+import MartletLimits
 import MartletProvider
 import MartletResponder
 import MartletRouter
@@ -31,6 +32,8 @@ struct LoopBenchSettings {
     var rateLimits: [RateLimitConfiguration] = []
     /// The limits of the route `api`.
     var routeLimits = RouteLimitsConfiguration()
+    /// Where shared limits count.
+    var store: StoreClient?
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
     /// More routes, before the others.
@@ -63,7 +66,7 @@ struct LoopBenchSettings {
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser),
-            routeLimits: RouteLimitPlans([api], server(), previous: formerLimits))
+            routeLimits: RouteLimitPlans([api], server(), store: store, previous: formerLimits))
     }
 
     private func upstream() -> UpstreamConfiguration {
@@ -88,9 +91,15 @@ struct LoopBenchSettings {
     }
 
     /// Adds a rate limit, and has the route `api` use it.
-    mutating func limit(_ name: String, _ keys: [RateLimitConfiguration.Key], _ rate: RequestRate, burst: Int) {
+    mutating func limit(
+        _ name: String, _ keys: [RateLimitConfiguration.Key], _ rate: RequestRate, burst: Int,
+        sharedOr policy: RateLimitConfiguration.StoreErrorPolicy? = nil
+    ) {
         let located = Located(name, at: Self.somewhere)
-        rateLimits.append(RateLimitConfiguration(name: located, keys: keys, rate: rate, burst: burst))
+        rateLimits.append(
+            RateLimitConfiguration(
+                name: located, keys: keys, rate: rate, burst: burst, isShared: policy != nil,
+                onStoreError: policy ?? .local))
         routeLimits.rates.append(located)
     }
 
