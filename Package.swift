@@ -127,7 +127,7 @@ let rooms: [Room] = [
         name: "MartletAuthenticator",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
-            "MartletBalancing", "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"]),

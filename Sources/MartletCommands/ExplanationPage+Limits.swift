@@ -22,7 +22,8 @@ extension ExplanationPage {
     var limitLines: [String] {
         var lines = rateLimits.map { limit in
             let keys = limit.keys.map(\.text).joined(separator: ", ")
-            return "\(limit.name.value): \(limit.rate.text) by \(keys), at most \(limit.burst) at a time"
+            let scope = limit.isShared ? ", over all instances" : ""
+            return "\(limit.name.value): \(limit.rate.text) by \(keys), at most \(limit.burst) at a time\(scope)"
         }
         if let concurrency = routeLimits.concurrency { lines.append("\(concurrency) requests under way at a time") }
         return lines
@@ -35,7 +36,8 @@ extension ExplanationPage {
                 rateLimits.map { limit in
                     [
                         "name": .string(limit.name.value), "rate": .string(limit.rate.text),
-                        "burst": .integer(Int64(limit.burst)), "key": .array(limit.keys.map { .string($0.text) }),
+                        "burst": .integer(Int64(limit.burst)), "shared": .bool(limit.isShared),
+                        "key": .array(limit.keys.map { .string($0.text) }),
                     ]
                 }),
             "concurrency": routeLimits.concurrency.map { .integer(Int64($0)) } ?? .null,

@@ -73,7 +73,10 @@ struct OnlineCheck {
         } catch {
             return [OnlineFinding(subject: "store", failure: error.code, detail: error.message)]
         }
-        let findings = await RedisPermissions(redis, keyPrefix: graph.store.label.prefix, services).check()
+        let hasSharedLimits = graph.blueprint.configuration.server.rateLimits.contains(where: \.isShared)
+        let permissions = RedisPermissions(
+            redis, keyPrefix: graph.store.label.prefix, services, hasSharedLimits: hasSharedLimits)
+        let findings = await permissions.check()
         // The rights were tried at one of several masters.
         let lost = redis.status.lostMasters.map { address, error in
             OnlineFinding(

@@ -12,9 +12,13 @@ struct RedisPermissions {
     private let client: RedisClient
     private let prefix: String
     private let services: Services
+    private let hasSharedLimits: Bool
 
-    /// - Parameter client: connected.
-    init(_ client: RedisClient, keyPrefix: String, _ services: Services) {
+    /// - Parameters:
+    ///   - client: connected.
+    ///   - hasSharedLimits: whether rate limits count in the store, by its clock.
+    init(_ client: RedisClient, keyPrefix: String, _ services: Services, hasSharedLimits: Bool = false) {
+        self.hasSharedLimits = hasSharedLimits
         self.client = client
         prefix = keyPrefix
         self.services = services
@@ -31,7 +35,8 @@ struct RedisPermissions {
         let key = "\(prefix)check:{\(Base64URL.encode(digits))}"
         var findings: [OnlineFinding] = []
         let expiry = services.clock.unixTime.advanced(bySeconds: 10).seconds
-        for words in Self.commands(key: key, channel: channel, expiry: "\(expiry)000") {
+        let commands = Self.commands(key: key, channel: channel, expiry: "\(expiry)000")
+        for words in commands + (hasSharedLimits ? [["TIME"]] : []) {
             guard let finding = await attempt(words, key) else { continue }
             // Some commands are tested on several keys.
             if !findings.contains(where: { $0.detail == finding.detail }) { findings.append(finding) }
@@ -63,7 +68,7 @@ struct RedisPermissions {
     private static func pattern(of name: String, channel: String, prefix: String) -> String? {
         switch name {
         case "PUBLISH": "&\(channel)"
-        case "ROLE", "WAIT": nil
+        case "ROLE", "WAIT", "TIME": nil
         default: "~\(prefix)*"
         }
     }

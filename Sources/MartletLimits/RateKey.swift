@@ -28,16 +28,40 @@ package struct RateKey: Sendable, Hashable {
     }
 }
 
-/// Builds a key from its parts, in order.
-package struct RateKeyBuilder {
-    private static let longestHost = 256
+/// What is built from the parts of a key, in order.
+package protocol LimitKeyBuilding {
+    /// Adds a part that the request does not have: all such requests share a bucket.
+    mutating func addMissing()
 
+    /// Adds a hash that is the same in every process.
+    mutating func add(hash: Int)
+
+    /// Adds the bytes of a part.
+    mutating func add(_ bytes: UnsafeBufferPointer<UInt8>)
+
+    /// Adds a host: its name in lower case, without a port and a final dot.
+    mutating func add(host bytes: UnsafeBufferPointer<UInt8>)
+}
+
+extension LimitKeyBuilding {
+    /// Adds a client's address: 16 bytes in network order, of which a /64 counts unless they are an IPv4 address.
+    /// Anything else is missing.
+    package mutating func add(address bytes: UnsafeBufferPointer<UInt8>) {
+        guard bytes.count == 16, unsafe bytes.contains(where: { $0 != 0 }) else { return addMissing() }
+        let isMapped = unsafe bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+        let part = isMapped ? 12..<16 : 0..<8
+        unsafe add(UnsafeBufferPointer(rebasing: bytes[part]))
+    }
+}
+
+/// Builds the key of a bucket in this process.
+package struct RateKeyBuilder: LimitKeyBuilding {
     // Keyed by the standard library with a random seed for each process.
     private var hasher = Hasher()
 
     package init() {}
 
-    /// Adds a part that the request does not have: all such requests share a bucket.
+    /// Adds a part that the request does not have.
     @inline(__always)
     package mutating func addMissing() { hasher.combine(-1) }
 
@@ -55,34 +79,68 @@ package struct RateKeyBuilder {
         unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
     }
 
-    /// Adds a client's address: 16 bytes in network order, of which a /64 counts unless they are an IPv4 address.
-    /// Anything else is missing.
-    package mutating func add(address bytes: UnsafeBufferPointer<UInt8>) {
-        guard bytes.count == 16, unsafe bytes.contains(where: { $0 != 0 }) else { return addMissing() }
-        let isMapped = unsafe bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
-        let part = isMapped ? 12..<16 : 0..<8
-        unsafe add(UnsafeBufferPointer(rebasing: bytes[part]))
-    }
-
-    /// Adds a host: its name in lower case, without a port and a final dot.
+    /// Adds a host.
     package mutating func add(host bytes: UnsafeBufferPointer<UInt8>) {
-        var end = bytes.count
-        if let colon = unsafe bytes.lastIndex(of: UInt8(ascii: ":")),
-            unsafe bytes[colon...].dropFirst().allSatisfy({ $0 >= 0x30 && $0 <= 0x39 })
-        {
-            end = colon
-        }
-        if end > 0, unsafe bytes[end - 1] == UInt8(ascii: ".") { end -= 1 }
+        let end = unsafe length(ofHost: bytes)
         guard end > 0 else { return addMissing() }
-        end = min(end, Self.longestHost)
         hasher.combine(end)
-        for index in 0..<end {
-            let byte = unsafe bytes[index]
-            hasher.combine(byte &- 0x41 < 26 ? byte | 0x20 : byte)
-        }
+        for index in 0..<end { unsafe hasher.combine(lowercase(bytes[index])) }
     }
 
     /// The key of all parts.
     @inline(__always)
     package func key() -> RateKey { RateKey(word: Int64(hasher.finalize())) }
 }
+
+/// Builds the name of a bucket in the store: the same bytes in every process, and others for every other key.
+package struct StoreKeyBuilder: LimitKeyBuilding {
+    private static let (missing, hash, text): (UInt8, UInt8, UInt8) = (0, 1, 2)
+
+    /// The limit's name and the parts.
+    package private(set) var bytes: [UInt8] = []
+
+    /// - Parameter limit: the limit's name.
+    package init(_ limit: [UInt8]) { add(text: limit) }
+
+    /// Adds a part that the request does not have.
+    package mutating func addMissing() { bytes.append(Self.missing) }
+
+    /// Adds a hash.
+    package mutating func add(hash: Int) {
+        bytes.append(Self.hash)
+        for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: hash >> shift)) }
+    }
+
+    /// Adds the bytes of a part.
+    package mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe add(text: bytes) }
+
+    /// Adds a host.
+    package mutating func add(host bytes: UnsafeBufferPointer<UInt8>) {
+        let end = unsafe length(ofHost: bytes)
+        guard end > 0 else { return addMissing() }
+        unsafe add(text: bytes[..<end].map(lowercase))
+    }
+
+    private mutating func add(text: some Collection<UInt8>) {
+        bytes.append(Self.text)
+        for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: text.count >> shift)) }
+        bytes += text
+    }
+}
+
+private let longestHost = 256
+
+/// The length of the host's name in `Host`.
+private func length(ofHost bytes: UnsafeBufferPointer<UInt8>) -> Int {
+    var end = bytes.count
+    if let colon = unsafe bytes.lastIndex(of: UInt8(ascii: ":")),
+        unsafe bytes[colon...].dropFirst().allSatisfy({ $0 >= 0x30 && $0 <= 0x39 })
+    {
+        end = colon
+    }
+    if end > 0, unsafe bytes[end - 1] == UInt8(ascii: ".") { end -= 1 }
+    return min(end, longestHost)
+}
+
+@inline(__always)
+private func lowercase(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }

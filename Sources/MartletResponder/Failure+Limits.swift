@@ -11,6 +11,15 @@ extension Failure {
         Failure(status: 503, code: "overloaded", reason: reason, retryAfter: 1)
     }
 
+    /// A rate limit that lets nothing pass without the store, while that does not respond.
+    /// - Parameter limit: the name of the limit, for the log.
+    package static func limitUnavailable(_ limit: String) -> Failure {
+        var failure = Failure(
+            status: 503, code: "overloaded", reason: "limits.store_unavailable", retryAfter: 1)
+        failure.condition = limit
+        return failure
+    }
+
     /// A rate limit has no token for the request.
     /// - Parameter limit: the name of the limit, for the log.
     package static func rateExceeded(_ limit: String, retryAfter: Int) -> Failure {

@@ -5,7 +5,7 @@ package typealias VerificationResult = Result<VerifiedPrincipal, AuthenticationE
 
 /// A verification result in one word, as it is passed through the phases; nearly every request has none.
 package final class BoxedVerificationResult {
-    let result: VerificationResult
+    package let result: VerificationResult
 
     package init(_ result: VerificationResult) { self.result = result }
 }

@@ -1,14 +1,10 @@
-internal import MartletBalancing
-internal import MartletLimits
 package import MartletProvider
 
 /// The principal behind a verified credential; a class, as it is passed between threads and tables.
 package final class VerifiedPrincipal: Sendable {
     package let principal: Principal
-    /// The hash of its subject, by which limits count.
+    /// The hash of its subject, by which limits count and balancing divides; the same in every process.
     let subject: Int
-    /// Another hash of it, by which balancing divides: the same in every process.
-    let subjectKey: UInt64
     /// The ID that revocations name: the session's number, or ``SubjectRevocationID`` for other credentials.
     let revocationID: UInt64
     /// When it must be verified again, in Unix seconds.
@@ -24,8 +20,7 @@ package final class VerifiedPrincipal: Sendable {
     ) {
         self.replacement = replacement
         self.principal = principal
-        subject = RateKey.hash(principal.subject)
-        subjectKey = RendezvousHash.hash(principal.subject.utf8)
+        subject = Int(truncatingIfNeeded: SubjectRevocationID.of(principal.subject))
         self.revocationID = revocationID
         self.expires = expires
         self.end = end

@@ -6,6 +6,8 @@ extension RateLimitConfiguration {
         let keys: [Key]
         let rate: RequestRate
         let burst: Int
+        let isShared: Bool
+        let onStoreError: StoreErrorPolicy
 
         static var grammar: ConfigurationGrammar? {
             let name = ConfigurationGrammar.Shape.pattern("^(subject|provider|address|route|host|header:.+)$")
@@ -18,18 +20,23 @@ extension RateLimitConfiguration {
                 .optional(
                     "burst", .integer(1...RateLimitConfiguration.maximumBurst),
                     "How many requests may come at a time; the number of `rate` if absent."),
-                .optional("shared", .boolean, default: "false", "`true` is not supported yet."),
-                .optional("on_store_error", .unsupported, "Not supported yet."),
+                .optional("shared", .boolean, default: "false", "Whether it counts over all instances, in the store."),
+                .optional(
+                    "on_store_error", .choice(StoreErrorPolicy.allCases.map(\.rawValue)), default: "local",
+                    "While the store does not respond: each process counts for itself, or no request passes, or all do."
+                ),
             ])
         }
 
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            if let shared = reader.optional("shared", as: Located<Bool>.self), shared.value {
+            isShared = reader.optional("shared", default: false)
+            let policy = reader.optional("on_store_error", as: Located<StoreErrorPolicy>.self)
+            onStoreError = policy?.value ?? .local
+            if let policy, !isShared {
                 reader.error(
-                    .configNotSupported, at: shared.location,
-                    "shared: 'true' in \(reader.title) is not supported yet: each instance counts for itself")
+                    .configMissingKey, at: policy.location,
+                    "on_store_error: needs 'shared: true', without which \(reader.title) does not use the store")
             }
-            reader.unsupported("on_store_error")
             let burst: Int? = reader.optional("burst", in: 1...RateLimitConfiguration.maximumBurst)
             let keys = reader.expected("key", as: KeyList.self)
             let rate = reader.expected("rate", as: RequestRate.self)
@@ -62,10 +69,14 @@ extension RateLimitConfiguration {
     static func readAll(_ reader: inout ConfigurationReader) -> [RateLimitConfiguration] {
         for entry in reader.node("rate_limits")?.entries ?? [] { reader.checkName(entry.key) }
         return reader.namedBlocks("rate_limits", noun: "rate limit", as: Block.self).map { name, block in
-            RateLimitConfiguration(name: name, keys: block.keys, rate: block.rate, burst: block.burst)
+            RateLimitConfiguration(
+                name: name, keys: block.keys, rate: block.rate, burst: block.burst, isShared: block.isShared,
+                onStoreError: block.onStoreError)
         }
     }
 }
+
+extension RateLimitConfiguration.StoreErrorPolicy: ConfigurationValue {}
 
 extension RateLimitConfiguration.Key: ConfigurationValue {
     private static let names = ["subject", "provider", "address", "route", "host"]
@@ -138,6 +149,14 @@ extension GatewayConfiguration {
         let names = defined.map(\.value)
         let needingCaller = Set(server.rateLimits.filter(\.needsCaller).map(\.name.value))
         var used: Set<String> = []
+        if store.url.value == "memory:" {
+            for limit in server.rateLimits where limit.isShared {
+                reader.error(
+                    .configMissingKey, at: limit.name.location,
+                    "rate limit \(quoted(limit.name.value)) is shared, which needs a store that instances share: store.url"
+                )
+            }
+        }
         for route in routes {
             var seen: Set<String> = []
             for name in route.limits.rates {

@@ -32,12 +32,25 @@
         }
     }
 
+    /// What a shared limit does while the store does not respond.
+    @frozen package enum StoreErrorPolicy: String, Sendable, CaseIterable {
+        /// Each process counts for itself.
+        case local
+        /// No request passes.
+        case deny
+        /// Every request passes.
+        case allow
+    }
+
     package var name: Located<String>
     /// All of them together are what it counts by; at least one.
     package var keys: [Key]
     package var rate: RequestRate
     /// How many requests may come at a time; at least 1.
     package var burst: Int
+    /// Whether it counts over all instances, in the store.
+    package var isShared = false
+    package var onStoreError = StoreErrorPolicy.local
 
     /// Whether it is decided behind the authenticator.
     package var needsCaller: Bool { keys.contains(where: \.needsCaller) }

@@ -59,7 +59,9 @@ extension EventLoop {
     ) {
         guard loop.exchanges.all.contains(exchange) else { return }
         let downstream = loop.exchanges[exchange].downstream
-        guard loop.downstreams[downstream].phase == .authenticating else {
+        guard loop.downstreams[downstream].phase == .authenticating,
+            loop.exchanges[exchange].record.limits.waiting == nil
+        else {
             return revalidated(exchange, epoch: resultEpoch, result)
         }
         if case .success(let verified) = result, let replacement = verified.replacement {

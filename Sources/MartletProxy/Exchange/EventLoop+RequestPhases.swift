@@ -39,7 +39,10 @@ extension EventLoop {
                 let request = unsafe RequestCredentials.authorize(
                     exchange, routed, bytes, authorization, verification, &self),
                 unsafe router.admitCaller(exchange, route: Int(request.route), bytes, &loop)
-            else { return nil }
+            else {
+                WaitingRequests.hold(verification, of: exchange, &self)
+                return nil
+            }
             return request
         }
         let lent = unsafe loop.exchanges.all.address(of: exchange)

@@ -7,13 +7,28 @@ struct ExchangeLimits: ~Copyable {
     private(set) var isEntered = false
     /// Its response tells what is left.
     private(set) var isAnnounced = false
+    /// It waits for the store.
+    var pending: PendingLimits?
+    /// The plan whose limits have taken tokens before the caller was known, by its number, and those of them whose
+    /// tokens are the store's, as bits.
+    private(set) var plan: Int32 = -1
+    private(set) var storeTokens: UInt16 = 0
     /// Where it is counted as under way.
     private var counter = CounterEntry()
     /// `RateLimit-Policy` and `RateLimit`, without the last line break.
     private var fields = ByteBuffer()
 
+    /// What the request waits for; `nil` if it does not wait.
+    var waiting: PendingLimits? {
+        guard let pending, !pending.isOver else { return nil }
+        return pending
+    }
+
     /// Begins to count a request that reached its route.
     mutating func enter() { isEntered = true }
+
+    /// Records what the limits of a plan have taken.
+    mutating func took(_ plan: Int32, storeTokens: UInt16) { (self.plan, self.storeTokens) = (plan, storeTokens) }
 
     /// Counts it as under way until it ends.
     /// - Returns: whether there was room.
@@ -32,6 +47,8 @@ struct ExchangeLimits: ~Copyable {
         counter.leave()
         isEntered = false
         isAnnounced = false
+        pending = nil
+        (plan, storeTokens) = (-1, 0)
         fields.removeAll()
     }
 }

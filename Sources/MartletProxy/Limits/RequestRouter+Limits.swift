@@ -7,30 +7,35 @@ internal import MartletResponder
 /// Counts requests of routes with limits, and rejects those for which there is no room.
 extension RequestRouter {
     /// Counts a request before its credential is looked at.
-    /// - Returns: `false` if it was rejected.
+    /// - Returns: `false` if it was rejected, or waits for the store.
     @inline(never)
     mutating func admit(
         _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
         // After a verification, or after a reload meanwhile, the request comes here again.
-        guard !loop.exchanges[exchange].record.limits.isEntered else { return true }
+        if loop.exchanges[exchange].record.limits.isEntered {
+            guard loop.exchanges[exchange].record.limits.pending?.wait.needsCaller == false else { return true }
+        }
         let index = loop.context.snapshot.compiledRoutes[route].limitPlan
         // The snapshot retains the plan: no need to retain it again for the call.
         return unsafe Unmanaged.passUnretained(loop.context.snapshot.routeLimits.plans[index])
             ._withUnsafeGuaranteedRef { plan in
-                loop.exchanges[exchange].record.limits.enter()
-                if plan.concurrency < .max,
-                    !loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency)
-                {
-                    loop.reject(exchange, .tooManyUnderWay)
-                    return false
+                if !loop.exchanges[exchange].record.limits.isEntered {
+                    loop.exchanges[exchange].record.limits.enter()
+                    if plan.concurrency < .max,
+                        !loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency)
+                    {
+                        loop.reject(exchange, .tooManyUnderWay)
+                        return false
+                    }
                 }
-                return unsafe takeTokens(exchange, plan, 0..<plan.countBeforeCaller, bytes, &loop)
+                return unsafe takeTokens(
+                    exchange, plan, 0..<plan.countBeforeCaller, needsCaller: false, bytes, &loop)
             }
     }
 
     /// Counts a request whose caller is authorized, by the limits that need the caller.
-    /// - Returns: `false` if it was rejected.
+    /// - Returns: `false` if it was rejected, or waits for the store.
     @inline(never)
     mutating func admitCaller(
         _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
@@ -41,39 +46,74 @@ extension RequestRouter {
             ._withUnsafeGuaranteedRef { plan in
                 let range = plan.countBeforeCaller..<plan.limits.count
                 guard !range.isEmpty else { return true }
-                if unsafe takeTokens(exchange, plan, range, bytes, &loop) { return true }
-                return false
+                return unsafe takeTokens(exchange, plan, range, needsCaller: true, bytes, &loop)
             }
     }
 
     /// Takes a token of each of some limits; if one of them has none, the others get theirs back.
     private mutating func takeTokens(
-        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
+        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
         _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
         var decisions = LimitDecisions()
-        for index in range {
-            let key = unsafe key(of: plan.limits[index], exchange, bytes, &loop)
-            let decision = plan.limits[index].table.take(key, plan.limits[index].rate, at: loop.now)
-            decisions.record(decision, of: index, plan.limits[index].rate)
+        if plan.isShared {
+            guard let shared = unsafe takeShared(exchange, plan, range, needsCaller: needsCaller, bytes, &loop) else {
+                return false
+            }
+            decisions = shared
+        } else {
+            for index in range { unsafe takeLocal(plan.limits[index], index, exchange, bytes, &decisions, &loop) }
         }
         guard decisions.areAllowed else {
-            // Limits of the first phase took theirs before.
-            for index in 0..<range.upperBound where index < range.lowerBound || decisions.took(index) {
-                let key = unsafe key(of: plan.limits[index], exchange, bytes, &loop)
-                plan.limits[index].table.giveBack(key, plan.limits[index].rate)
-                decisions.gaveBack(index, plan.limits[index].rate)
-            }
+            unsafe giveBack(&decisions, exchange, plan, range, bytes, &loop)
             announce(decisions, exchange, plan, range, continues: false, &loop)
             let limit = plan.limits[decisions.rejecting]
             let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
-            loop.reject(exchange, .rateExceeded(limit.name, retryAfter: retryAfter))
+            loop.reject(
+                exchange,
+                decisions.isStoreFailure
+                    ? .limitUnavailable(limit.name) : .rateExceeded(limit.name, retryAfter: retryAfter))
             return false
         }
+        if !needsCaller { loop.exchanges[exchange].record.limits.took(plan.id, storeTokens: decisions.storeTokens) }
         if plan.announces {
             announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &loop)
         }
         return true
+    }
+
+    /// Takes a token of a limit that this process counts.
+    @inline(__always)
+    private mutating func takeLocal(
+        _ limit: PlannedLimit, _ index: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ decisions: inout LimitDecisions, _ loop: inout LoopState
+    ) {
+        let key = unsafe key(of: limit, exchange, bytes, &loop)
+        decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
+    }
+
+    /// Gives back the tokens of a request that is rejected.
+    private mutating func giveBack(
+        _ decisions: inout LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
+        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        // Limits of the first phase took theirs before; those of a configuration that was replaced meanwhile keep them,
+        // since the limits of this one did not give them out.
+        let hasEarlier = loop.exchanges[exchange].record.limits.plan == plan.id
+        let earlier = loop.exchanges[exchange].record.limits.storeTokens
+        for index in 0..<range.upperBound where index < range.lowerBound ? hasEarlier : decisions.took(index) {
+            let limit = plan.limits[index]
+            let tokens = index < range.lowerBound ? earlier : decisions.storeTokens
+            let isOfStore = tokens & LimitDecisions.bit(index) != 0
+            let key = unsafe key(of: limit, exchange, bytes, &loop)
+            if isOfStore {
+                unsafe limit.shared?.giveBack(
+                    key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now)
+            }
+            // One that lets requests pass without the store has taken none.
+            if !isOfStore || limit.countsAlong { limit.table.giveBack(key, limit.rate) }
+            if index >= range.lowerBound { decisions.gaveBack(index, limit.rate) }
+        }
     }
 
     /// Has the response tell what is left of some limits.
@@ -84,23 +124,43 @@ extension RequestRouter {
     ) {
         guard !range.isEmpty else { return }
         if !continues { loop.exchanges[exchange].record.limits.announce(plan.policy) }
-        for index in range {
-            let isFirst = index == range.lowerBound && !continues
+        var isFirst = !continues
+        for index in range where decisions.isDecided(index) {
             loop.exchanges[exchange].record.limits.announce(decisions[index], of: plan.limits[index], isFirst: isFirst)
+            isFirst = false
         }
     }
 
     /// What a limit counts a request by.
-    private mutating func key(
+    mutating func key(
         of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
     ) -> RateKey {
         var builder = RateKeyBuilder()
+        unsafe add(limit, exchange, bytes, to: &builder, &loop)
+        return builder.key()
+    }
+
+    /// The same for the store.
+    mutating func storeKey(
+        of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) -> [UInt8] {
+        var builder = StoreKeyBuilder(limit.nameBytes)
+        unsafe add(limit, exchange, bytes, to: &builder, &loop)
+        return builder.bytes
+    }
+
+    @inline(__always)
+    private mutating func add(
+        _ limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        to builder: inout some LimitKeyBuilding, _ loop: inout LoopState
+    ) {
         for index in limit.parts.indices {
             switch limit.parts[index] {
             case .address: addAddress(exchange, to: &builder, &loop)
             case .host: unsafe builder.add(host: bytes[head.authority])
-            case .route(let hash): builder.add(hash: hash)
+            case .route: unsafe limit.routeBytes.withUnsafeBufferPointer { unsafe builder.add($0) }
             case .header(let number): unsafe addHeader(limit.headers[number], bytes, to: &builder)
             case .subject:
                 let subject = loop.exchanges[exchange].credential.subject
@@ -116,12 +176,12 @@ extension RequestRouter {
                 }
             }
         }
-        return builder.key()
     }
 
     /// Adds the client's address: that of the peer, or of the client that trusted proxies name.
+    @inline(__always)
     private func addAddress(
-        _ exchange: Handle<Exchange>, to builder: inout RateKeyBuilder, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, to builder: inout some LimitKeyBuilding, _ loop: inout LoopState
     ) {
         if loop.exchanges[exchange].record.forwardedNetwork.isEmpty {
             let downstream = loop.exchanges[exchange].downstream
@@ -137,7 +197,7 @@ extension RequestRouter {
 
     /// Adds the value of the first field with a name.
     private mutating func addHeader(
-        _ name: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, to builder: inout RateKeyBuilder
+        _ name: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, to builder: inout some LimitKeyBuilding
     ) {
         for index in 0..<head.fields.count {
             let range = head.fields[index].name

@@ -1,5 +1,19 @@
 internal import MartletConfig
 internal import MartletLimits
+private import Synchronization
+
+/// What a limit counts: shared by its routes, and kept by a reload.
+package final class LimitBuckets: Sendable {
+    let table: RateTable
+    let shared: SharedRateTable?
+
+    /// - Parameter client: where it counts in the store.
+    init(_ limit: RateLimitConfiguration, entries: Int, client: StoreClient?) {
+        let isLocal = !limit.isShared || limit.onStoreError == .local
+        table = RateTable(entries: isLocal ? entries : 1)
+        shared = limit.isShared ? client.map { SharedRateTable(entries: entries, client: $0) } : nil
+    }
+}
 
 /// One rate limit on one route: its buckets, and the parts of its keys.
 final class PlannedLimit: Sendable {
@@ -8,8 +22,7 @@ final class PlannedLimit: Sendable {
         case subject
         case provider
         case address
-        /// The hash of the route's name.
-        case route(Int)
+        case route
         case host
         /// Index of the name in ``PlannedLimit/headers``.
         case header(Int)
@@ -21,9 +34,16 @@ final class PlannedLimit: Sendable {
     let parts: [Part]
     /// Names in lower case.
     let headers: [[UInt8]]
+    let routeBytes: [UInt8]
+    /// What this process counts; for a limit that counts in the store, while that does not respond.
     let table: RateTable
+    /// The buckets in the store; `nil` for a limit of this process.
+    let shared: SharedRateTable?
+    let onStoreError: RateLimitConfiguration.StoreErrorPolicy
 
-    init(_ limit: RateLimitConfiguration, route: String, table: RateTable) {
+    init(_ limit: RateLimitConfiguration, route: String, _ buckets: LimitBuckets) {
+        (table, shared, onStoreError) = (buckets.table, buckets.shared, limit.onStoreError)
+        routeBytes = Array(route.utf8)
         name = limit.name.value
         nameBytes = Array(name.utf8)
         rate = TokenRate(count: limit.rate.count, perSeconds: limit.rate.seconds, burst: limit.burst)
@@ -33,7 +53,7 @@ final class PlannedLimit: Sendable {
             case .subject: return .subject
             case .provider: return .provider
             case .address: return .address
-            case .route: return .route(RateKey.hash(route))
+            case .route: return .route
             case .host: return .host
             case .header(let name):
                 headers.append(Array(name.utf8))
@@ -41,8 +61,10 @@ final class PlannedLimit: Sendable {
             }
         }
         self.headers = headers
-        self.table = table
     }
+
+    /// Whether the table of this process counts what the store grants, so that it continues without a full bucket.
+    var countsAlong: Bool { onStoreError == .local }
 
     /// What it allows: an item of `RateLimit-Policy`.
     var policy: String { "\"\(name)\";q=\(rate.count);w=\(rate.seconds)" }
@@ -50,10 +72,16 @@ final class PlannedLimit: Sendable {
 
 /// The limits on requests of one route.
 final class RouteLimitPlan: Sendable {
+    /// Numbers plans, so that tokens are given back to the one that they were taken of.
+    private static let lastID = Atomic<Int32>(0)
+
+    let id: Int32
     /// Those that are decided before the credential is looked at come first.
     let limits: [PlannedLimit]
     /// How many of them come first.
     let countBeforeCaller: Int
+    /// Whether any of them counts in the store.
+    let isShared: Bool
     /// Whether every response tells what is left.
     let announces: Bool
     /// The value of `RateLimit-Policy`.
@@ -68,7 +96,9 @@ final class RouteLimitPlan: Sendable {
         }
         let first = limits.filter { !needsCaller($0) }
         self.limits = first + limits.filter(needsCaller)
+        id = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
         countBeforeCaller = first.count
+        isShared = limits.contains { $0.shared != nil }
         announces = configuration.announces
         policy = Array(self.limits.map(\.policy).joined(separator: ", ").utf8)
         concurrency = configuration.concurrency ?? .max

@@ -1,5 +1,5 @@
 package import MartletConfig
-internal import MartletLimits
+package import MartletLimits
 internal import MartletRouter
 
 /// The limits on requests of all routes, and what they count: shared by all loops, and kept by a reload.
@@ -9,6 +9,8 @@ package struct RouteLimitPlans: Sendable {
         let name: String
         let keys: [RateLimitConfiguration.Key]
         let entries: Int
+        let isShared: Bool
+        let isLocal: Bool
     }
 
     let plans: [RouteLimitPlan]
@@ -18,29 +20,44 @@ package struct RouteLimitPlans: Sendable {
     let announce: Bool
     /// The index of the plan of a route, by its name.
     private let indices: [String: Int]
-    private let tables: [TableLabel: RateTable]
+    private let tables: [TableLabel: LimitBuckets]
+    /// Where shared limits count.
+    private let client: StoreClient?
     /// Never removed, since exchanges refer to them unretained; by the name of the route.
     private let counters: [String: ConcurrencyCounter]
 
     /// No limits.
     package init() {
         (plans, needCaller, announce, indices, tables, counters) = ([], false, false, [:], [:], [:])
+        client = nil
     }
 
-    /// - Parameter previous: of the configuration that is replaced.
-    package init(_ routes: [RouteConfiguration], _ server: ServerConfiguration, previous: RouteLimitPlans?) {
+    /// - Parameters:
+    ///   - store: where shared limits count.
+    ///   - previous: of the configuration that is replaced.
+    package init(
+        _ routes: [RouteConfiguration], _ server: ServerConfiguration, store: StoreClient? = nil,
+        previous: RouteLimitPlans?
+    ) {
+        client = store
         let limits = Dictionary(server.rateLimits.map { ($0.name.value, $0) }, uniquingKeysWith: { first, _ in first })
         var plans: [RouteLimitPlan] = []
         var indices: [String: Int] = [:]
-        var tables: [TableLabel: RateTable] = [:]
+        var tables: [TableLabel: LimitBuckets] = [:]
+        // What is known of another store is of no use.
+        let known = (previous?.tables ?? [:]).filter { !$0.key.isShared || previous?.client === store }
         var counters = previous?.counters ?? [:]
         for route in routes where !route.limits.isEmpty {
             let name = route.name.value
             let planned = route.limits.rates.compactMap { limits[$0.value] }.map { limit in
-                let label = TableLabel(name: limit.name.value, keys: limit.keys, entries: server.limits.rateEntries)
-                let table = tables[label] ?? previous?.tables[label] ?? RateTable(entries: label.entries)
-                tables[label] = table
-                return PlannedLimit(limit, route: name, table: table)
+                let label = TableLabel(
+                    name: limit.name.value, keys: limit.keys, entries: server.limits.rateEntries,
+                    isShared: limit.isShared, isLocal: limit.onStoreError == .local)
+                let buckets =
+                    tables[label] ?? known[label]
+                    ?? LimitBuckets(limit, entries: label.entries, client: store)
+                tables[label] = buckets
+                return PlannedLimit(limit, route: name, buckets)
             }
             let counter = counters[name] ?? ConcurrencyCounter()
             counters[name] = counter

@@ -10,6 +10,8 @@ private import Synchronization
 enum LoopMessage: Sendable {
     /// The result of a verification that a request waits for.
     case verificationFinished(FinishedVerification)
+    /// The store has decided about the limits that a request waits for.
+    case limitsDecided(exchange: Handle<Exchange>, LimitWait)
     /// A local handler's response.
     case localResponse(exchange: Handle<Exchange>, LocalResponse)
     /// A finished step of a TLS handshake with a client.

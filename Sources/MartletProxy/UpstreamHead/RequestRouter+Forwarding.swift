@@ -36,7 +36,9 @@ extension RequestRouter {
     ) {
         switch loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
         case .hash(let header): unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
-        case .hashSubject: loop.exchanges[exchange].forwarding.hash = loop.exchanges[exchange].credential.subjectKey
+        case .hashSubject:
+            let subject = loop.exchanges[exchange].credential.subject
+            loop.exchanges[exchange].forwarding.hash = UInt64(truncatingIfNeeded: subject)
         case .hashAddress:
             let address = loop.exchanges.clientAddress(of: exchange, &loop.downstreams)
             loop.exchanges[exchange].forwarding.setHash(ofAddress: address)

@@ -20,6 +20,7 @@ package final class StoreSeal: Sendable {
         let authentication: Secret
         let encryption: Secret
         let sessions: Secret
+        let names: Secret
 
         init(_ key: Secret) {
             func derive(_ purpose: String, _ length: Int) -> Secret {
@@ -30,6 +31,7 @@ package final class StoreSeal: Sendable {
             authentication = derive("authentication", SHA256.length)
             encryption = derive("encryption", AES256GCM.keyLength)
             sessions = derive("sessions", SHA256.length)
+            names = derive("names", SHA256.length)
         }
     }
 
@@ -135,6 +137,9 @@ package final class StoreSeal: Sendable {
         let length = stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: name.count >> $0) }
         return Array("martlet store \(kind.rawValue)\u{0}".utf8) + length + name
     }
+
+    /// The digest that names a limit's bucket in the store, and shows nothing of what is counted.
+    package func digest(ofLimitKey key: [UInt8]) -> [UInt8] { HMACSHA256.authenticate(key, key: sealing.names) }
 
     // MARK: Messages
 

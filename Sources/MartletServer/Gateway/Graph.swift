@@ -87,7 +87,8 @@ package struct Graph: Sendable {
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
             routeLimits: RouteLimitPlans(
-                configuration.routes, configuration.server, previous: previous?.snapshot.routeLimits),
+                configuration.routes, configuration.server, store: store.limits,
+                previous: previous?.snapshot.routeLimits),
             checks: blueprint.checks)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,

@@ -2,6 +2,7 @@ internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletCrypto
+internal import MartletLimits
 internal import MartletProvider
 package import MartletRedis
 package import MartletSession
@@ -54,6 +55,8 @@ package final class SharedStore: Sendable {
     package let redis: RedisClient?
     /// Authenticates what is believed of Redis; `nil` without `store.seal`, and for `memory:`.
     package let seal: StoreSeal?
+    /// Where shared rate limits count; `nil` for `memory:`.
+    let limits: StoreClient?
     /// Cached sessions for the time while Redis is unavailable; `nil` for `memory:`.
     let copies: SessionCache?
     private let subscriber: RedisSubscriber?
@@ -72,6 +75,9 @@ package final class SharedStore: Sendable {
         self.sessions = sessions
         self.redis = redis
         self.seal = seal
+        limits = redis.map { redis in
+            StoreClient(StoredTokens(redis, prefix: label.prefix, seal: seal)) { clock.monotonicTime.nanoseconds }
+        }
         self.copies = copies
         self.subscriber = subscriber
         self.invalidator = invalidator

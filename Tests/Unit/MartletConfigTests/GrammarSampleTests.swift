@@ -84,7 +84,7 @@ let fullSample = """
       behind: { endpoints: [http://127.0.0.1:9000], proxy_protocol: v2 }
     rate_limits:
       per_person: { key: subject, rate: 100/s, burst: 200 }
-      per_address: { key: [address, "header:X-Key", host, route, provider], rate: 20/m, shared: false }
+      per_address: { key: [address, "header:X-Key", host, route, provider], rate: 20/m, shared: true, on_store_error: deny }
     routes:
       - name: public
         match: { path: /public/** }

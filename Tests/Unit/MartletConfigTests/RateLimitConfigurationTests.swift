@@ -10,6 +10,8 @@ import Testing
         #expect(limits[0].rate == RequestRate(count: 100))
         #expect(limits[1].keys == [.address, .header("x-key"), .host, .route, .provider])
         #expect(limits[1].rate == RequestRate(count: 20, perSeconds: 60) && limits[1].burst == 20)
+        #expect(!limits[0].isShared && limits[0].onStoreError == .local)
+        #expect(limits[1].isShared && limits[1].onStoreError == .deny)
         #expect(configuration.server.limits.rateEntries == 64)
         let api = try #require(configuration.routes.first { $0.name.value == "api" }).limits
         #expect(api.rates.map(\.value) == ["per_person", "per_address"] && api.announces && api.concurrency == 100)

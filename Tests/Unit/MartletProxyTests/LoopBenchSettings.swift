@@ -1,4 +1,5 @@
 import MartletCore
+import MartletLimits
 import MartletProvider
 import MartletResponder
 import MartletRouter
@@ -31,6 +32,8 @@ struct LoopBenchSettings {
     var rateLimits: [RateLimitConfiguration] = []
     /// The limits of the route `api`.
     var routeLimits = RouteLimitsConfiguration()
+    /// Where shared limits count.
+    var store: StoreClient?
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
     /// More routes, before the others.
@@ -69,7 +72,7 @@ struct LoopBenchSettings {
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handlers: mounts.map { _ in handler }, browser: browser),
-            routeLimits: RouteLimitPlans([api], server(), previous: formerLimits),
+            routeLimits: RouteLimitPlans([api], server(), store: store, previous: formerLimits),
             checks: checks.map {
                 CheckRules(table, mount: 1, endpoint: "/auth/check", $0, assertionHeader: "X-Assertion")
             })
@@ -98,9 +101,15 @@ struct LoopBenchSettings {
     }
 
     /// Adds a rate limit, and has the route `api` use it.
-    mutating func limit(_ name: String, _ keys: [RateLimitConfiguration.Key], _ rate: RequestRate, burst: Int) {
+    mutating func limit(
+        _ name: String, _ keys: [RateLimitConfiguration.Key], _ rate: RequestRate, burst: Int,
+        sharedOr policy: RateLimitConfiguration.StoreErrorPolicy? = nil
+    ) {
         let located = Located(name, at: Self.somewhere)
-        rateLimits.append(RateLimitConfiguration(name: located, keys: keys, rate: rate, burst: burst))
+        rateLimits.append(
+            RateLimitConfiguration(
+                name: located, keys: keys, rate: rate, burst: burst, isShared: policy != nil,
+                onStoreError: policy ?? .local))
         routeLimits.rates.append(located)
     }
 

@@ -1,0 +1,82 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletLimits
+private import Synchronization
+
+/// The limits of one phase of a request that waits for the store, and what was decided so far.
+///
+/// The exchange refers to it; when the store has responded for all limits, or the request has waited as long as it may,
+/// the request is processed again, and finds the decisions here.
+final class LimitWait: TokenWaiting {
+    private struct State {
+        var decisions: LimitDecisions
+        /// Limits of which a decision is missing, as bits.
+        var missing: UInt16
+        /// Limits for which the store did not respond, as bits.
+        var failed: UInt16 = 0
+        var isOver = false
+    }
+
+    let plan: RouteLimitPlan
+    /// The limits that it decides about, and whether they need the caller.
+    let range: Range<Int>
+    let needsCaller: Bool
+    private let exchange: Handle<Exchange>
+    private let mailbox: Mailbox
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - decisions: of the limits that need no store.
+    ///   - missing: those that do, as bits.
+    init(
+        _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool, _ decisions: LimitDecisions, missing: UInt16,
+        of exchange: Handle<Exchange>, _ mailbox: Mailbox
+    ) {
+        (self.plan, self.range, self.needsCaller) = (plan, range, needsCaller)
+        (self.exchange, self.mailbox) = (exchange, mailbox)
+        state = Mutex(State(decisions: decisions, missing: missing))
+    }
+
+    /// Records what the store has decided; the last one has the request go on.
+    func decided(_ index: Int, _ decision: TokenDecision?) {
+        let isLast = state.withLock { state in
+            let bit = LimitDecisions.bit(index)
+            // After its end a token is lost, as it is with the request of a client that has left.
+            guard !state.isOver, state.missing & bit != 0 else { return false }
+            state.missing &= ~bit
+            if let decision {
+                state.decisions.record(decision, of: index, plan.limits[index].rate)
+                if decision.isAllowed { state.decisions.storeTokens |= bit }
+            } else {
+                state.failed |= bit
+            }
+            state.isOver = state.missing == 0
+            return state.isOver
+        }
+        if isLast { mailbox.post(.limitsDecided(exchange: exchange, self)) }
+    }
+
+    /// Ends it: what is missing has failed.
+    /// - Returns: the decisions, and the limits that the store did not decide about, as bits.
+    func end() -> (decisions: LimitDecisions, failed: UInt16) {
+        state.withLock { state in
+            state.isOver = true
+            state.failed |= state.missing
+            state.missing = 0
+            return (state.decisions, state.failed)
+        }
+    }
+}
+
+/// What an exchange keeps that waits for the store.
+final class PendingLimits {
+    let wait: LimitWait
+    /// The result of verifying its credential, which is not repeated; `nil` if that was cached.
+    var verification: VerificationResult?
+    /// The request was resumed, and has not come to the limits yet.
+    var isOver = false
+    /// The epoch that the result belongs to.
+    var epoch = 0
+
+    init(_ wait: LimitWait) { self.wait = wait }
+}

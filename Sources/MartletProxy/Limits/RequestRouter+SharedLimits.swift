@@ -1,0 +1,92 @@
+internal import MartletConfig
+internal import MartletLimits
+
+/// Counts requests in the store, where a route has limits that are shared.
+extension RequestRouter {
+    /// Takes a token of each of some limits, of which some are shared.
+    ///
+    /// Limits that need no store decide first: where one of them rejects the request, the store is not asked.
+    /// - Returns: `nil` if the request waits for the store.
+    mutating func takeShared(
+        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
+        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> LimitDecisions? {
+        if let decided = unsafe takePending(exchange, plan, needsCaller: needsCaller, bytes, &loop) { return decided }
+        var decisions = LimitDecisions()
+        var missing: UInt16 = 0
+        for index in range where plan.limits[index].shared == nil {
+            let limit = plan.limits[index]
+            let key = unsafe key(of: limit, exchange, bytes, &loop)
+            decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
+        }
+        guard decisions.areAllowed else { return decisions }
+        for index in range {
+            guard let shared = plan.limits[index].shared else { continue }
+            let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
+            switch shared.take(key, limit.rate, at: loop.now) {
+            case .decided(let decision): record(decision, of: index, limit, key, &decisions, &loop)
+            case .ask: missing |= LimitDecisions.bit(index)
+            case .unavailable: decideWithoutStore(index, limit, key, &decisions, &loop)
+            }
+        }
+        guard missing != 0, decisions.areAllowed else { return decisions }
+        let wait = LimitWait(
+            plan, range, needsCaller: needsCaller, decisions, missing: missing, of: exchange, loop.mailbox)
+        loop.exchanges[exchange].record.limits.pending = PendingLimits(wait)
+        for index in range where missing & LimitDecisions.bit(index) != 0 {
+            let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
+            unsafe limit.shared?.join(
+                key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now, wait, index)
+        }
+        let downstream = loop.exchanges[exchange].downstream
+        loop.downstreams[downstream].phase = .authenticating
+        loop.downstreams.arm(downstream, at: loop.now &+ StoreClient.longestWait, &loop.context)
+        return nil
+    }
+
+    /// The decisions that a request has waited for; `nil` if it has not, or for those of another configuration.
+    private mutating func takePending(
+        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, needsCaller: Bool, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) -> LimitDecisions? {
+        guard let pending = loop.exchanges[exchange].record.limits.pending, pending.wait.needsCaller == needsCaller
+        else { return nil }
+        loop.exchanges[exchange].record.limits.pending = nil
+        // The tokens of another configuration's limits are lost.
+        guard pending.wait.plan === plan else { return nil }
+        var (decisions, failed) = pending.wait.end()
+        for index in pending.wait.range {
+            let (limit, bit) = (plan.limits[index], LimitDecisions.bit(index))
+            if failed & bit != 0 {
+                let key = unsafe key(of: limit, exchange, bytes, &loop)
+                decideWithoutStore(index, limit, key, &decisions, &loop)
+            } else if decisions.storeTokens & bit != 0, limit.countsAlong {
+                _ = limit.table.take(unsafe key(of: limit, exchange, bytes, &loop), limit.rate, at: loop.now)
+            }
+        }
+        return decisions
+    }
+
+    /// Records what is known of the store's decision.
+    private func record(
+        _ decision: TokenDecision, of index: Int, _ limit: PlannedLimit, _ key: RateKey,
+        _ decisions: inout LimitDecisions, _ loop: inout LoopState
+    ) {
+        decisions.record(decision, of: index, limit.rate)
+        guard decision.isAllowed else { return }
+        decisions.storeTokens |= LimitDecisions.bit(index)
+        if limit.countsAlong { _ = limit.table.take(key, limit.rate, at: loop.now) }
+    }
+
+    /// Decides as `on_store_error` says.
+    private func decideWithoutStore(
+        _ index: Int, _ limit: PlannedLimit, _ key: RateKey, _ decisions: inout LimitDecisions,
+        _ loop: inout LoopState
+    ) {
+        switch limit.onStoreError {
+        case .local: decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
+        case .deny: decisions.recordStoreFailure(of: index, limit.rate)
+        case .allow: decisions.recordUncounted(index)
+        }
+    }
+}
