@@ -33,7 +33,8 @@ struct ExplanationDocument {
             "dropped_headers": .array(
                 explanation.droppedHeaders.map { ["name": .string($0.name), "code": .string("\($0.reason)")] }),
             "removed_headers": .array(explanation.removedFields.map { .string($0) }),
-            "upstream": upstream, "verdict": verdict,
+            "upstream": upstream, "cors": .array(explanation.crossOriginFields.map { .string($0) }),
+            "verdict": verdict,
         ]
     }
 
@@ -112,6 +113,8 @@ struct ExplanationDocument {
                 "outcome": "responded", "status": .integer(Int64(status)),
                 "location": location.map { .string($0) } ?? .null,
             ]
+        case .preflight(let isAllowed):
+            ["outcome": "preflight", "status": 204, "allowed": .bool(isAllowed)]
         case .refused(let response): Self.rejection("refused", response, detail: nil)
         case .undecidable(let response, let reason): Self.rejection("undecidable", response, detail: reason)
         }

@@ -144,8 +144,9 @@ struct ExplanationPage {
     }
 
     private var responseLines: [String] {
-        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return [] }
-        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" }
+        let crossOrigin = explanation.crossOriginFields.map { "sets \(Self.shown($0)), by cors" }
+        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return crossOrigin }
+        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" } + crossOrigin
     }
 
     /// The transport of an upstream, unless it is HTTP/1.1 in clear text.
@@ -191,6 +192,11 @@ struct ExplanationPage {
         case .responded(let status, let location):
             let target = location.map { ", Location: \(Self.shown($0))" } ?? ""
             return ["the route responds itself: \(status)\(target)"]
+        case .preflight(let isAllowed):
+            return [
+                "a preflight, to which the gateway responds before authentication: 204",
+                "pages of its origin \(isAllowed ? "may" : "may not") use the route",
+            ]
         case .refused(let response): return Self.lines(response)
         case .undecidable(let response, let reason):
             return [reason.isEmpty ? "undecidable" : "undecidable: \(Self.shown(reason))"]

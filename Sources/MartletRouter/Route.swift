@@ -50,6 +50,8 @@ package struct Route: Sendable {
     package let host: String?
     /// Headers of its responses that are set and removed.
     package let responseHeaders: ResponseHeaderConfiguration
+    /// Which pages of other origins may use it; `nil` leaves that to its upstream.
+    package let crossOrigin: CrossOriginConfiguration?
     /// How long a request may take until the response's head; `nil` is unlimited.
     package let timeout: Duration?
 

@@ -63,7 +63,7 @@ struct RouteCompiler {
                 upgrade: target.response == nil ? route.upgrade : .none,
                 policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix, rewrite: rewrite, host: route.rewrite.host,
-                responseHeaders: route.responseHeaders, timeout: route.timeout))
+                responseHeaders: route.responseHeaders, crossOrigin: route.crossOrigin, timeout: route.timeout))
     }
 
     /// Adds a mount; mounts must be added before the routes.
@@ -80,7 +80,8 @@ struct RouteCompiler {
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
                     policy: Policy(rules: [], maximumAge: nil, authentication: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: [],
-                    rewrite: nil, host: nil, responseHeaders: ResponseHeaderConfiguration(), timeout: nil))
+                    rewrite: nil, host: nil, responseHeaders: ResponseHeaderConfiguration(), crossOrigin: nil,
+                    timeout: nil))
         } catch {
             diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
         }

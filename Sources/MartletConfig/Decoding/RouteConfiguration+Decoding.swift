@@ -13,6 +13,9 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path and the host."),
             .optional(
+                "cors", .block(of: RouteCrossOrigin.self),
+                "Which pages of other origins may use the route; left to the upstream if absent."),
+            .optional(
                 "timeout", .duration,
                 "How long a request may take until the response's head; unlimited if absent."),
             .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
@@ -47,6 +50,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         (setHeaders, removeHeaders, responseHeaders) = (headers.set, headers.remove, headers.response)
         let rewrite = reader.block("rewrite") ?? RouteRewrite()
         (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
+        crossOrigin = reader.block("cors", as: RouteCrossOrigin.self)?.value
+        if reader.has("cors") { RouteCrossOrigin.check(reader.node("headers"), &reader) }
         timeout = reader.optional("timeout", in: Duration.positive)
         let limits = reader.block("limits") ?? RouteLimits()
         (bodyLimit, self.limits) = (limits.body, limits.others)

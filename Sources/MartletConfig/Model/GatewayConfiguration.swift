@@ -355,6 +355,8 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var conditions: [RequestConditionConfiguration] = []
     package var rewrite = RewriteConfiguration()
     package var responseHeaders = ResponseHeaderConfiguration()
+    /// Which pages of other origins may use it; `nil` leaves that to the upstream.
+    package var crossOrigin: CrossOriginConfiguration?
     /// How long a request may take until the response's head; `nil` is unlimited.
     package var timeout: Duration?
     /// `nil` if the gateway responds itself.

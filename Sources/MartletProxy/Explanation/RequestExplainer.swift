@@ -70,7 +70,14 @@ package struct RequestExplainer: Sendable {
             let request = try read(input)
             let path = try normalized(request)
             explanation.path = String(decoding: path, as: UTF8.self)
+            if let outcome = preflight(request, path, &explanation) {
+                explanation.outcome = outcome
+                return explanation
+            }
             let route = try route(request, path, &explanation)
+            if let rules = snapshot.routeRules[route.index].crossOrigin {
+                explanation.crossOriginFields = fields(of: rules, request).names
+            }
             guard route.mount < 0 else {
                 explanation.outcome = .answeredLocally
                 return explanation
@@ -162,9 +169,7 @@ package struct RequestExplainer: Sendable {
         _ request: Request, _ path: [UInt8], _ explanation: inout RequestExplanation
     ) throws(Stop) -> Route {
         let routes = snapshot.routes
-        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
-        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
-        _ = parser.parse(request.bytes.span, into: &head)
+        var head = head(of: request)
         explanation.misses = routes.misses(
             method: request.method.span, authority: request.authority.span, path: path.span,
             unmet: { routes.unmetCondition(of: $0, &head, request.bytes.span) })

@@ -15,6 +15,11 @@ struct CompiledRoute: Sendable {
         /// Fields of responses that are set or removed.
         static let responseFields = Extras(rawValue: 2)
         static let timeout = Extras(rawValue: 4)
+        /// Rules for pages of other origins.
+        static let crossOrigin = Extras(rawValue: 8)
+
+        /// Those that an exchange keeps until its response's head.
+        static let kept: Extras = [.responseFields, .timeout, .crossOrigin]
     }
 
     /// Index of the handler that responds, or −1.
@@ -54,6 +59,7 @@ struct CompiledRoute: Sendable {
         var extras: Extras = route.isConditional ? .conditions : []
         if !route.responseHeaders.isEmpty { extras.insert(.responseFields) }
         if route.timeout != nil { extras.insert(.timeout) }
+        if route.crossOrigin != nil { extras.insert(.crossOrigin) }
         self.extras = extras
         let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
         rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
@@ -66,6 +72,19 @@ extension Route {
     /// and headers that are credentials.
     func removedNames(with rules: AuthenticationRules) -> FieldNameSet {
         forwardsCredentials ? removeNames : removeNames.adding(rules.headerNames(on: index))
+    }
+}
+
+/// What only few routes have: references, which no request touches unless the route's ``CompiledRoute/extras`` say so.
+struct RouteRules: Sendable {
+    /// The fields of its responses that it sets and removes.
+    let responseFields: ResponseFieldRules?
+    /// Which pages of other origins may use it.
+    let crossOrigin: CrossOriginRules?
+
+    init(_ route: Route) {
+        responseFields = ResponseFieldRules(route.responseHeaders)
+        crossOrigin = route.crossOrigin.map(CrossOriginRules.init)
     }
 }
 
