@@ -79,6 +79,7 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
     Room(name: "MartletLimits", imports: []),
+    Room(name: "MartletBalancing", imports: []),
     Room(
         name: "MartletProvider",
         imports: [
@@ -115,7 +116,7 @@ let rooms: [Room] = [
         name: "MartletRouter",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
-            "MartletProvider", "CPCRE2",
+            "MartletBalancing", "MartletProvider", "CPCRE2",
         ]),
     Room(
         name: "MartletResponder",
@@ -124,7 +125,7 @@ let rooms: [Room] = [
         name: "MartletAuthenticator",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
-            "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletBalancing", "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"]),
@@ -132,8 +133,8 @@ let rooms: [Room] = [
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletBrowser", "MartletLimits", "MartletProvider", "MartletRouter", "MartletResponder",
-            "MartletAuthenticator", "MartletReports", "CLinux",
+            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletProvider", "MartletRouter",
+            "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
     Room(
         name: "AppleProvider",

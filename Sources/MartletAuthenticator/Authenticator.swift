@@ -108,7 +108,7 @@ package struct Authenticator: ~Copyable {
     ) -> AuthorizationOutcome {
         guard let decision = decisions.payload(found) else { return Authenticator.overtaken() }
         hits &+= 1
-        credential.identify(provider: decision.provider, subject: decision.subject)
+        credential.identify(provider: decision.provider, subject: decision.subject, key: decision.subjectKey)
         guard decision.denial < 0 else { return unsafe denied(decision.denial, decisions.attachment(found)) }
         credential.bind(
             to: decision.revocationID, until: decision.end, decision: found,
@@ -199,7 +199,7 @@ package struct Authenticator: ~Copyable {
             return unsafe .rejected(
                 Rejection(.credentialInvalid("auth.provider_not_on_route"), names: identityBlock.bytes))
         }
-        credential.identify(provider: provider, subject: verified.subject)
+        credential.identify(provider: provider, subject: verified.subject, key: verified.subjectKey)
         var (expires, end) = (verified.expires, form == .basic ? Int64.max : verified.end)
         var denial: Int32 = -1
         identityBlock.removeAll()
@@ -218,8 +218,8 @@ package struct Authenticator: ~Copyable {
                 presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
                 attachment: unsafe identityBlock.bytes,
                 payload: CachedDecision(
-                    denial: denial, provider: provider, subject: verified.subject, headerCount: headerCount,
-                    revocationID: verified.revocationID, end: end))
+                    denial: denial, provider: provider, subject: verified.subject, subjectKey: verified.subjectKey,
+                    headerCount: headerCount, revocationID: verified.revocationID, end: end))
         }
         if !isCached {
             let isDecisionCached = entry >= 0 && expires >= verified.expires

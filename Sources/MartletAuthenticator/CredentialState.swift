@@ -26,6 +26,8 @@ package struct CredentialState: Sendable {
     @usableFromInline var verificationStarted: Int64
     /// The hash of its caller's subject, by which limits count; 0: no caller.
     @usableFromInline package var subject: Int
+    /// Another hash of it, by which balancing divides: the same in every process; 0: no caller.
+    @usableFromInline package var subjectKey: UInt64
     /// How often it was submitted for verification.
     @usableFromInline var verificationAttempts: Int32
     /// An error response offers Basic too.
@@ -54,6 +56,7 @@ package struct CredentialState: Sendable {
         expiryGrace = 0
         verificationStarted = 0
         subject = 0
+        subjectKey = 0
         verificationAttempts = 0
         offersBasic = false
         retainsToken = false
@@ -75,9 +78,10 @@ package struct CredentialState: Sendable {
 
     /// Records whose credential it is.
     @inline(__always)
-    mutating func identify(provider: Int32, subject: Int) {
+    mutating func identify(provider: Int32, subject: Int, key: UInt64) {
         self.provider = provider
         self.subject = subject
+        subjectKey = key
     }
 
     /// Records which credential admitted the request.

@@ -17,8 +17,11 @@ package struct Route: Sendable {
     /// Its index in the table, in file order.
     package let index: Int
     package let name: String
-    /// The index of its upstream in the configuration; −1 for a mount, and for a route with a response of its own.
+    /// The index of its upstream in the configuration, the first one of a ``split``; −1 for a mount, and for a route
+    /// with a response of its own.
     package let upstream: Int
+    /// The upstreams that share its requests; `nil` for a single one.
+    package let split: RouteSplit?
     /// What the gateway responds itself; `nil` for a route to an upstream.
     package let response: RouteResponse?
     /// The index of the mount that handles it in this process; −1 for an upstream.

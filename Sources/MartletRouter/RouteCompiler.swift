@@ -54,7 +54,8 @@ struct RouteCompiler {
         guard let target = target(of: route) else { return }
         routes.append(
             Route(
-                index: routes.count, name: route.name.value, upstream: target.upstream, response: target.response,
+                index: routes.count, name: route.name.value, upstream: target.upstream, split: target.split,
+                response: target.response,
                 mount: -1, mode: mode,
                 providers: accepted, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
@@ -73,7 +74,8 @@ struct RouteCompiler {
             let path = try PathGlob(try PathText.normalized(mount.path, .glob, paths))
             routes.append(
                 Route(
-                    index: routes.count, name: mount.name, upstream: -1, response: nil, mount: number, mode: .none,
+                    index: routes.count, name: mount.name, upstream: -1, split: nil, response: nil, mount: number,
+                    mode: .none,
                     providers: [],
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
                     forwardsCredentials: false,

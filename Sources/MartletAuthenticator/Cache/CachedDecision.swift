@@ -7,6 +7,8 @@ struct CachedDecision {
     let provider: Int32
     /// See ``CredentialState/subject``.
     let subject: Int
+    /// See ``CredentialState/subjectKey``.
+    let subjectKey: UInt64
     /// Length of the header block; the names follow it.
     let headerCount: Int32
     /// See ``VerifiedPrincipal/revocationID``.

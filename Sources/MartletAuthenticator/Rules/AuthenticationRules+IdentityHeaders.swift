@@ -28,8 +28,8 @@ extension AuthenticationRules {
         var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
         guard let principal, let assertion else { return headers }
         let dropped = assertion.append(
-            for: principal, injection: injection, upstream: upstreams[table.routes[route].upstream], now: unixTime,
-            into: &block)
+            for: principal, injection: injection,
+            upstream: upstreams[table.routes[route].upstream(of: principal.subject)], now: unixTime, into: &block)
         if let dropped { headers.dropped.append(dropped) }
         headers.expires = unixTime.seconds &+ assertion.lifetime.wholeSeconds
         return headers

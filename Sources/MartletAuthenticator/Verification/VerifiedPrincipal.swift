@@ -1,3 +1,4 @@
+internal import MartletBalancing
 internal import MartletLimits
 package import MartletProvider
 
@@ -6,6 +7,8 @@ package final class VerifiedPrincipal: Sendable {
     package let principal: Principal
     /// The hash of its subject, by which limits count.
     let subject: Int
+    /// Another hash of it, by which balancing divides: the same in every process.
+    let subjectKey: UInt64
     /// The ID that revocations name: the session's number, or ``SubjectRevocationID`` for other credentials.
     let revocationID: UInt64
     /// When it must be verified again, in Unix seconds.
@@ -22,6 +25,7 @@ package final class VerifiedPrincipal: Sendable {
         self.replacement = replacement
         self.principal = principal
         subject = RateKey.hash(principal.subject)
+        subjectKey = RendezvousHash.hash(principal.subject.utf8)
         self.revocationID = revocationID
         self.expires = expires
         self.end = end

@@ -26,6 +26,9 @@ extension RouteConfiguration: ConfigurationDecodable {
                 "forward_credentials", .boolean, default: "false",
                 "Whether the credential that Martlet verified is forwarded to the upstream."),
             .optional("upstream", .text, "The upstream of the requests: a name in `upstreams`."),
+            .optional(
+                "split", .list(.block(of: RouteSplitShare.self), nonEmpty: true),
+                "Instead of `upstream`: upstreams that share the requests."),
             .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
                 "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
@@ -65,10 +68,12 @@ extension RouteConfiguration: ConfigurationDecodable {
         }
         response = RouteResponseConfiguration.read(&reader)
         let name = reader.expectedName("name")
-        let respondsItself = !reader.has("upstream") && (reader.has("redirect") || reader.has("respond"))
-        upstream = respondsItself ? nil : reader.expected("upstream")
+        split = RouteSplitShare.read(&reader)
+        let isForwarded = reader.has("upstream") || reader.has("split")
+        let respondsItself = !isForwarded && (reader.has("redirect") || reader.has("respond"))
+        upstream = respondsItself || reader.has("split") ? nil : reader.expected("upstream")
         if respondsItself { upgrade = .none }
-        guard let name, upstream != nil || response != nil else { throw .alreadyReported }
+        guard let name, upstream != nil || response != nil || !split.isEmpty else { throw .alreadyReported }
         self.name = name
     }
 }

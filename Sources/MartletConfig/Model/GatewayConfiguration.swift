@@ -359,8 +359,10 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var crossOrigin: CrossOriginConfiguration?
     /// How long a request may take until the response's head; `nil` is unlimited.
     package var timeout: Duration?
-    /// `nil` if the gateway responds itself.
+    /// `nil` if the gateway responds itself, or several upstreams share the requests.
     package var upstream: Located<String>?
+    /// The upstreams that share the requests, instead of one.
+    package var split: [SplitShare] = []
     /// What it responds then.
     package var response: RouteResponseConfiguration?
 }

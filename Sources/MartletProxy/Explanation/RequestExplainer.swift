@@ -92,6 +92,7 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = try outcome(of: response, request, path)
                 return explanation
             }
+            explanation.upstream = upstream(of: route, explanation)
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = try upstreamPath(path, route)
         } catch {
@@ -206,6 +207,14 @@ package struct RequestExplainer: Sendable {
     }
 
     // MARK: Upstream
+
+    /// The upstream that the request is sent to, if that does not depend on more than the explanation knows.
+    private func upstream(of route: Route, _ explanation: RequestExplanation) -> Int? {
+        guard route.split != nil else { return route.upstream }
+        // The subject of an account is known once it exists.
+        guard let principal = explanation.principal, !explanation.isNewAccount else { return nil }
+        return route.upstream(of: principal.subject)
+    }
 
     /// The names of the client's fields that are not forwarded.
     private func removedFields(_ request: Request, _ route: Route, _ isConsumed: Bool) -> [String] {

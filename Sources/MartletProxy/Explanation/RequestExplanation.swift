@@ -119,6 +119,8 @@ package struct RequestExplanation: Sendable {
     package internal(set) var removedFields: [String] = []
     /// Whether the gateway consumes the credential, so that it is not forwarded.
     package internal(set) var consumesCredential = false
+    /// The index of the upstream; `nil` where there is none, or the client's address decides.
+    package internal(set) var upstream: Int?
     /// The path that the upstream gets, with the query of a rewrite but without the client's.
     package internal(set) var upstreamPath: String?
     /// What the response tells the page that sent the request, if the route has rules for that.

@@ -26,8 +26,12 @@ struct CompiledRoute: Sendable {
     let mount: Int
     let bodyLimit: Int
     let streamLimit: Int
-    /// Index of its upstream, or −1 where the gateway responds itself.
+    /// Index of its upstream, ``own`` where the gateway responds itself, or ``split``.
     let upstream: Int
+    /// Stands for a response of the gateway.
+    static let own = -1
+    /// Stands for several upstreams that share the requests.
+    static let split = -2
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
@@ -50,10 +54,10 @@ struct CompiledRoute: Sendable {
         mount = route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
-        upstream = route.upstream
+        upstream = route.split == nil ? route.upstream : Self.split
         stripsPrefix = route.stripsPrefix
         rewritesTarget = route.rewrite != nil
-        let keepsClientsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
+        let keepsClientsHost = route.upstreams.allSatisfy { upstreams[$0].host == .keep }
         keepsHost = keepsClientsHost && route.rewrite == nil && route.host == nil
         timeout = route.timeout.map(\.boundedNanoseconds) ?? .max
         var extras: Extras = route.isConditional ? .conditions : []
@@ -81,10 +85,13 @@ struct RouteRules: Sendable {
     let responseFields: ResponseFieldRules?
     /// Which pages of other origins may use it.
     let crossOrigin: CrossOriginRules?
+    /// The upstreams that share its requests.
+    let split: RouteSplit?
 
     init(_ route: Route) {
         responseFields = ResponseFieldRules(route.responseHeaders)
         crossOrigin = route.crossOrigin.map(CrossOriginRules.init)
+        split = route.split
     }
 }
 

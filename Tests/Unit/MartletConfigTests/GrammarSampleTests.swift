@@ -136,6 +136,7 @@ let fullSample = """
           credentials: false
           max_age: 10m
         upstream: api
+      - { name: canary, match: { path: /canary/** }, split: [{ upstream: api, weight: 95 }, { upstream: fixed, weight: 0 }] }
       - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "https://www.example.com$path?$query", status: 308 } }
       - { name: closed, match: { path: /beta/** }, respond: { status: 503, body: "<p>soon</p>", content_type: text/html } }
     """
@@ -272,6 +273,12 @@ let fullSample = """
         (crossOrigin.headers, crossOrigin.exposed) = (["Authorization"], ["X-Request-Id"])
         crossOrigin.maximumAge = .seconds(600)
         #expect(route.crossOrigin == crossOrigin)
+    }
+
+    @Test func `has a route with several upstreams`() throws {
+        let route = try #require(load(fullSample).configuration?.routes.first { $0.name.value == "canary" })
+        #expect(route.upstream == nil && route.response == nil)
+        #expect(route.split.map(\.upstream.value) == ["api", "fixed"] && route.split.map(\.weight) == [95, 0])
     }
 
     @Test func `has routes with responses of their own`() throws {

@@ -33,6 +33,8 @@ struct LoopBenchSettings {
     var routeLimits = RouteLimitsConfiguration()
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
+    /// More upstreams, each with one endpoint where nothing listens.
+    var upstreams: [String] = []
     /// More routes, before the others.
     var routes: [RouteConfiguration] = []
     /// Responds below `/own/`.
@@ -55,11 +57,11 @@ struct LoopBenchSettings {
         let mount = RouteMount(name: "own", hosts: [], path: "/own/**", location: Self.somewhere, bodyLimit: 100)
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(
-            routes + [api, read, small, plain], mounts: [mount], upstreams: ["api"], providers: providers,
+            routes + [api, read, small, plain], mounts: [mount], upstreams: ["api"] + upstreams, providers: providers,
             paths: PathOptions(), limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
-            routes: table, upstreams: [Upstream(upstream())],
+            routes: table, upstreams: [Upstream(upstream())] + upstreams.map { Upstream(other($0)) },
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser),
@@ -74,6 +76,13 @@ struct LoopBenchSettings {
         return UpstreamConfiguration(
             name: Located("api", at: Self.somewhere), endpoints: endpoints.map { Located($0, at: Self.somewhere) },
             timeouts: timeouts, host: host, balance: balance, transport: transport)
+    }
+
+    private func other(_ name: String) -> UpstreamConfiguration {
+        UpstreamConfiguration(
+            name: Located(name, at: Self.somewhere),
+            endpoints: [Located(.unix(path: "/nonexistent/\(name)"), at: Self.somewhere)],
+            timeouts: UpstreamTimeouts(), host: .fixed("\(name).test"), balance: .roundRobin)
     }
 
     private func server() -> ServerConfiguration {
