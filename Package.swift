@@ -118,7 +118,7 @@ let rooms: [Room] = [
         name: "MartletRouter",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
-            "MartletProvider", "CPCRE2",
+            "MartletBalancing", "MartletProvider", "CPCRE2",
         ]),
     Room(
         name: "MartletResponder",
@@ -127,7 +127,7 @@ let rooms: [Room] = [
         name: "MartletAuthenticator",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
-            "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletBalancing", "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"]),

@@ -139,7 +139,7 @@ struct ExplainCommand {
         let page = ExplanationPage(request, explanation, blueprint)
         Output.line(isJSON ? ExplanationDocument(page).text : page.text)
         switch explanation.outcome {
-        case .forwarded, .answeredLocally, .responded: return .ok
+        case .forwarded, .answeredLocally, .responded, .preflight: return .ok
         case .refused: return .rejected
         case .undecidable: return .unavailable
         }

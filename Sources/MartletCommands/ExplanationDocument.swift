@@ -33,7 +33,8 @@ struct ExplanationDocument {
             "dropped_headers": .array(
                 explanation.droppedHeaders.map { ["name": .string($0.name), "code": .string("\($0.reason)")] }),
             "removed_headers": .array(explanation.removedFields.map { .string($0) }),
-            "upstream": upstream, "verdict": verdict,
+            "upstream": upstream, "cors": .array(explanation.crossOriginFields.map { .string($0) }),
+            "verdict": verdict,
         ]
     }
 
@@ -92,14 +93,21 @@ struct ExplanationDocument {
     }
 
     private var upstream: JSONValue {
-        guard let path = explanation.upstreamPath, let route = explanation.route,
-            page.configuration.upstreams.indices.contains(route.upstream)
-        else { return .null }
-        let upstream = page.configuration.upstreams[route.upstream]
+        guard let path = explanation.upstreamPath, let route = explanation.route else { return .null }
+        let upstreams = page.configuration.upstreams
+        let chosen = explanation.upstream.flatMap { upstreams.indices.contains($0) ? upstreams[$0] : nil }
+        let shares = (route.split?.shares ?? []).filter { upstreams.indices.contains($0.upstream) }
         return [
-            "name": .string(upstream.name.value),
-            "endpoints": .array(upstream.endpoints.map { .string(EndpointText.url($0.value)) }),
+            "name": chosen.map { .string($0.name.value) } ?? .null,
+            "endpoints": .array((chosen?.endpoints ?? []).map { .string(EndpointText.url($0.value)) }),
             "path": .string(path),
+            "split": .array(
+                shares.map { share in
+                    [
+                        "upstream": .string(upstreams[share.upstream].name.value),
+                        "weight": .integer(Int64(share.weight)),
+                    ]
+                }),
         ]
     }
 
@@ -112,6 +120,8 @@ struct ExplanationDocument {
                 "outcome": "responded", "status": .integer(Int64(status)),
                 "location": location.map { .string($0) } ?? .null,
             ]
+        case .preflight(let isAllowed):
+            ["outcome": "preflight", "status": 204, "allowed": .bool(isAllowed)]
         case .refused(let response): Self.rejection("refused", response, detail: nil)
         case .undecidable(let response, let reason): Self.rejection("undecidable", response, detail: reason)
         }

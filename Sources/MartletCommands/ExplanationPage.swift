@@ -135,17 +135,33 @@ struct ExplanationPage {
         guard let route = explanation.route, configuration.upstreams.indices.contains(route.upstream),
             let path = explanation.upstreamPath
         else { return [] }
-        let upstream = configuration.upstreams[route.upstream]
-        let endpoints = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
         let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
-        return ["\(upstream.name.value): \(endpoints)"] + Self.transportLines(upstream)
-            + ["\(Self.shown(request.method)) \(path)\(query)"] + (route.host.map { ["Host: \($0)"] } ?? [])
+        return splitLines(route) + endpointLines + ["\(Self.shown(request.method)) \(path)\(query)"]
+            + (route.host.map { ["Host: \($0)"] } ?? [])
             + (route.timeout.map { ["the response's head within \($0.configurationText) of the request"] } ?? [])
     }
 
+    /// The upstreams that share the requests of a route.
+    private func splitLines(_ route: Route) -> [String] {
+        guard let split = route.split else { return [] }
+        let shares = split.shares.filter { configuration.upstreams.indices.contains($0.upstream) }
+            .map { "\(configuration.upstreams[$0.upstream].name.value) \($0.weight)" }.joined(separator: ", ")
+        let key = explanation.upstream == nil ? "; the client's address decides" : "; the subject decides"
+        return ["split: \(shares)" + (explanation.isNewAccount ? "; the subject of the account decides" : key)]
+    }
+
+    /// The upstream and its endpoints.
+    private var endpointLines: [String] {
+        guard let index = explanation.upstream, configuration.upstreams.indices.contains(index) else { return [] }
+        let upstream = configuration.upstreams[index]
+        let endpoints = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
+        return ["\(upstream.name.value): \(endpoints)"] + Self.transportLines(upstream)
+    }
+
     private var responseLines: [String] {
-        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return [] }
-        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" }
+        let crossOrigin = explanation.crossOriginFields.map { "sets \(Self.shown($0)), by cors" }
+        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return crossOrigin }
+        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" } + crossOrigin
     }
 
     /// The transport of an upstream, unless it is HTTP/1.1 in clear text.
@@ -168,7 +184,7 @@ struct ExplanationPage {
             configuration.upstreams.indices.contains(route.upstream)
         else { return ["nothing"] }
         let upgrade = route.upgrade
-        let idle = min(upgrade.idle, configuration.upstreams[route.upstream].timeouts.idle)
+        let idle = min(upgrade.idle, configuration.upstreams[explanation.upstream ?? route.upstream].timeouts.idle)
         var lines = [
             "\(upgrade.protocols.joined(separator: " or ")); idle timeout \(idle.configurationText)"
         ]
@@ -191,6 +207,11 @@ struct ExplanationPage {
         case .responded(let status, let location):
             let target = location.map { ", Location: \(Self.shown($0))" } ?? ""
             return ["the route responds itself: \(status)\(target)"]
+        case .preflight(let isAllowed):
+            return [
+                "a preflight, to which the gateway responds before authentication: 204",
+                "pages of its origin \(isAllowed ? "may" : "may not") use the route",
+            ]
         case .refused(let response): return Self.lines(response)
         case .undecidable(let response, let reason):
             return [reason.isEmpty ? "undecidable" : "undecidable: \(Self.shown(reason))"]

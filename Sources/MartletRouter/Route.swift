@@ -17,9 +17,11 @@ package struct Route: Sendable {
     /// Its index in the table, in file order.
     package let index: Int
     package let name: String
-    /// The index of its upstream in the configuration; −1 for a mount, for a route with a response of its own, and for
-    /// one that serves checks alone.
+    /// The index of its upstream in the configuration, the first one of a ``split``; −1 for a mount, for a route with a
+    /// response of its own, and for one that serves checks alone.
     package let upstream: Int
+    /// The upstreams that share its requests; `nil` for a single one.
+    package let split: RouteSplit?
     /// What the gateway responds itself; `nil` for a route to an upstream.
     package let response: RouteResponse?
     /// The index of the mount that handles it in this process; −1 for an upstream.
@@ -51,6 +53,8 @@ package struct Route: Sendable {
     package let host: String?
     /// Headers of its responses that are set and removed.
     package let responseHeaders: ResponseHeaderConfiguration
+    /// Which pages of other origins may use it; `nil` leaves that to its upstream.
+    package let crossOrigin: CrossOriginConfiguration?
     /// How long a request may take until the response's head; `nil` is unlimited.
     package let timeout: Duration?
 

@@ -3,22 +3,29 @@ import MartletConfig
 /// What becomes of a route's requests: its upstream and how their targets change, or its own response.
 extension RouteCompiler {
     /// The upstream of a route, or the response of the gateway itself.
-    mutating func target(of route: RouteConfiguration) -> (upstream: Int, response: RouteResponse?)? {
+    mutating func target(
+        of route: RouteConfiguration
+    ) -> (upstream: Int, split: RouteSplit?, response: RouteResponse?)? {
         switch route.response {
-        case .redirect(let redirect)?: return template(of: redirect, route).map { (-1, $0) }
+        case .redirect(let redirect)?: return template(of: redirect, route).map { (-1, nil, $0) }
         case .fixed(let fixed)?:
-            return (-1, .fixed(status: fixed.status, contentType: fixed.contentType, body: fixed.body))
+            return (-1, nil, .fixed(status: fixed.status, contentType: fixed.contentType, body: fixed.body))
         case nil: break
         }
+        if let upstream = route.upstream { return index(of: upstream, route).map { ($0, nil, nil) } }
         // It serves checks alone.
-        guard let upstream = route.upstream else { return (-1, nil) }
-        guard let index = upstreams[upstream.value] else {
-            diagnostics.error(
-                .configUnknownUpstream, at: upstream.location,
-                "route '\(route.name.value)' names upstream '\(upstream.value)', which is not defined")
-            return nil
-        }
-        return (index, nil)
+        if route.split.isEmpty { return (-1, nil, nil) }
+        let shares = route.split.compactMap { share in index(of: share.upstream, route).map { (share, $0) } }
+        guard let first = shares.first, shares.count == route.split.count else { return nil }
+        return (first.1, RouteSplit(shares), nil)
+    }
+
+    private mutating func index(of upstream: Located<String>, _ route: RouteConfiguration) -> Int? {
+        if let index = upstreams[upstream.value] { return index }
+        diagnostics.error(
+            .configUnknownUpstream, at: upstream.location,
+            "route '\(route.name.value)' names upstream '\(upstream.value)', which is not defined")
+        return nil
     }
 
     private mutating func template(

@@ -54,7 +54,8 @@ struct RouteCompiler {
         guard let target = target(of: route) else { return }
         routes.append(
             Route(
-                index: routes.count, name: route.name.value, upstream: target.upstream, response: target.response,
+                index: routes.count, name: route.name.value, upstream: target.upstream, split: target.split,
+                response: target.response,
                 mount: -1, mode: mode,
                 providers: accepted, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
@@ -63,7 +64,7 @@ struct RouteCompiler {
                 upgrade: target.response == nil ? route.upgrade : .none,
                 policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix, rewrite: rewrite, host: route.rewrite.host,
-                responseHeaders: route.responseHeaders, timeout: route.timeout))
+                responseHeaders: route.responseHeaders, crossOrigin: route.crossOrigin, timeout: route.timeout))
     }
 
     /// Adds a mount; mounts must be added before the routes.
@@ -73,14 +74,16 @@ struct RouteCompiler {
             let path = try PathGlob(try PathText.normalized(mount.path, .glob, paths))
             routes.append(
                 Route(
-                    index: routes.count, name: mount.name, upstream: -1, response: nil, mount: number, mode: .none,
+                    index: routes.count, name: mount.name, upstream: -1, split: nil, response: nil, mount: number,
+                    mode: .none,
                     providers: [],
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
                     forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
                     policy: Policy(rules: [], maximumAge: nil, authentication: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: [],
-                    rewrite: nil, host: nil, responseHeaders: ResponseHeaderConfiguration(), timeout: nil))
+                    rewrite: nil, host: nil, responseHeaders: ResponseHeaderConfiguration(), crossOrigin: nil,
+                    timeout: nil))
         } catch {
             diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
         }

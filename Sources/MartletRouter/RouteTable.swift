@@ -19,6 +19,8 @@ package final class RouteTable: Sendable {
     let index: RouteIndex
     /// Whether any route names methods.
     package let restrictsMethods: Bool
+    /// Whether any route has rules for pages of other origins.
+    package let hasCrossOrigin: Bool
 
     init(
         routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: FieldNameSet,
@@ -29,6 +31,7 @@ package final class RouteTable: Sendable {
         self.reservedNames = reservedNames
         self.methods = methods
         restrictsMethods = routes.contains { $0.pattern.methods != .any }
+        hasCrossOrigin = routes.contains { $0.crossOrigin != nil }
         var builder = RouteIndexBuilder()
         for route in routes { builder.add(route.pattern, route: route.index) }
         index = builder.build()
@@ -52,10 +55,16 @@ package final class RouteTable: Sendable {
     package func match(
         after route: Int, method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>
     ) -> RouteMatch {
-        var search = RouteIndex.Search(methods.set(of: method), after: route)
+        match(after: route, methods: methods.set(of: method), authority: authority, path: path)
+    }
+
+    func match(
+        after route: Int, methods: MethodSet, authority: Span<UInt8>, path: Span<UInt8>
+    ) -> RouteMatch {
+        var search = RouteIndex.Search(methods, after: route)
         index.search(authority: authority, path: path, &search)
         if search.best != .max { return search.failed ? .failed(Int(search.best)) : .route(Int(search.best)) }
-        var mismatch = RouteIndex.Search(methods.set(of: method))
+        var mismatch = RouteIndex.Search(methods)
         return self.mismatch(authority, path, &mismatch)
     }
 
@@ -69,6 +78,14 @@ package final class RouteTable: Sendable {
     package func resolve(
         _ found: RouteMatch, _ head: inout RequestHead, _ bytes: Span<UInt8>, path: Span<UInt8>
     ) -> RouteMatch {
+        let method = methods.set(of: bytes.extracting(head.methodText.bounds))
+        return resolve(found, methods: method, &head, bytes, path: path)
+    }
+
+    /// The first route of those that a set of methods, the host and the path match whose conditions hold.
+    func resolve(
+        _ found: RouteMatch, methods: MethodSet, _ head: inout RequestHead, _ bytes: Span<UInt8>, path: Span<UInt8>
+    ) -> RouteMatch {
         var found = found
         while case .route(let index) = found {
             switch routes[index].pattern.test(&head, bytes).outcome {
@@ -77,8 +94,7 @@ package final class RouteTable: Sendable {
             case .unmatched: break
             }
             found = match(
-                after: index, method: bytes.extracting(head.methodText.bounds),
-                authority: bytes.extracting(head.authority.bounds), path: path)
+                after: index, methods: methods, authority: bytes.extracting(head.authority.bounds), path: path)
         }
         return found
     }

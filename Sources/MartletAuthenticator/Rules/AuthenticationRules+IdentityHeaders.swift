@@ -29,7 +29,8 @@ extension AuthenticationRules {
         }
         var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
         guard let principal, let assertion else { return headers }
-        let audience = upstream >= 0 ? upstreams[upstream] : table.routes[route].name
+        let target = table.routes[route].upstream(for: SubjectRevocationID.of(principal.subject))
+        let audience = target >= 0 ? upstreams[target] : table.routes[route].name
         let dropped = assertion.append(
             for: principal, injection: injection, upstream: audience, now: unixTime, into: &block)
         if let dropped { headers.dropped.append(dropped) }

@@ -78,14 +78,17 @@ package struct CrossSiteRule: Sendable {
     /// requests that other sites cause.
     ///
     /// Programs send neither field, so that their requests are accepted.
-    /// - Parameter authority: host and port as the client sees them.
+    /// - Parameters:
+    ///   - authority: host and port as the client sees them.
+    ///   - origins: further origins that the route accepts.
     /// - Throws: `cross_site`, `browser.origin_repeated`.
     package static func checkCertificate(
-        _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, isWebSocket: Bool, authority: String
+        _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, isWebSocket: Bool, authority: String,
+        origins: [String] = []
     ) throws(BrowserError) {
         let site = site(fields.occurrence(of: "sec-fetch-site", in: bytes), in: bytes)
         let source = CrossSiteRule(origin: "https://\(authority)")
-            .source(fields.occurrence(of: "origin", in: bytes), in: bytes, ["http://\(authority)"])
+            .source(fields.occurrence(of: "origin", in: bytes), in: bytes, ["http://\(authority)"] + origins)
         guard site != .absent || source != .absent else { return }
         let isSafe = method == .get || method == .head || method == .options
         if let error = rejection(

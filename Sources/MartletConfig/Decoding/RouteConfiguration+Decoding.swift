@@ -13,6 +13,9 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path and the host."),
             .optional(
+                "cors", .block(of: RouteCrossOrigin.self),
+                "Which pages of other origins may use the route; left to the upstream if absent."),
+            .optional(
                 "timeout", .duration,
                 "How long a request may take until the response's head; unlimited if absent."),
             .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
@@ -25,6 +28,9 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "upstream", .text,
                 "The upstream of the requests: a name in `upstreams`; a route without one serves checks alone."),
+            .optional(
+                "split", .list(.block(of: RouteSplitShare.self), nonEmpty: true),
+                "Instead of `upstream`: upstreams that share the requests."),
             .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
                 "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
@@ -50,6 +56,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         (setHeaders, removeHeaders, responseHeaders) = (headers.set, headers.remove, headers.response)
         let rewrite = reader.block("rewrite") ?? RouteRewrite()
         (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
+        crossOrigin = reader.block("cors", as: RouteCrossOrigin.self)?.value
+        if reader.has("cors") { RouteCrossOrigin.check(reader.node("headers"), &reader) }
         timeout = reader.optional("timeout", in: Duration.positive)
         let limits = reader.block("limits") ?? RouteLimits()
         (bodyLimit, self.limits) = (limits.body, limits.others)
@@ -63,8 +71,9 @@ extension RouteConfiguration: ConfigurationDecodable {
         }
         response = RouteResponseConfiguration.read(&reader)
         let name = reader.expectedName("name")
+        split = RouteSplitShare.read(&reader)
         upstream = reader.optional("upstream")
-        if upstream == nil { upgrade = .none }
+        if upstream == nil, split.isEmpty { upgrade = .none }
         guard let name else { throw .alreadyReported }
         self.name = name
     }

@@ -103,7 +103,7 @@ private struct MediaTypeText: ConfigurationValue {
 
 extension RouteResponseConfiguration {
     /// The keys of a route of which it has at most one.
-    static let keys = ["upstream", "redirect", "respond"]
+    static let keys = ["upstream", "split", "redirect", "respond"]
     /// Keys of a route that only concern an upstream.
     private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials"]
 
@@ -117,7 +117,7 @@ extension RouteResponseConfiguration {
         }
         let redirect = reader.block("redirect", as: RouteRedirect.self)
         let respond = reader.block("respond", as: RouteRespond.self)
-        guard let key = given.first, key != "upstream" else { return nil }
+        guard let key = given.first, key != "upstream", key != "split" else { return nil }
         for other in upstreamKeys {
             guard let node = reader.node(other) else { continue }
             reader.error(

@@ -38,6 +38,18 @@
     package var isEmpty: Bool { expression == nil && addPrefix == nil && host == nil }
 }
 
+/// One entry of `split:` of a route.
+@frozen package struct SplitShare: Sendable {
+    package var upstream: Located<String>
+    /// Its share of the requests, in relation to the others; 0 is none.
+    package var weight: Int
+
+    package init(upstream: Located<String>, weight: Int) {
+        self.upstream = upstream
+        self.weight = weight
+    }
+}
+
 /// `headers.response:` of a route.
 @frozen package struct ResponseHeaderConfiguration: Sendable {
     /// A header with its value, as written.

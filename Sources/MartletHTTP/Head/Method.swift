@@ -28,11 +28,12 @@
         }
     }
 
-    /// Whether it is not one that routes usually have: never forwarded, or unknown.
+    /// Whether it is not one that routes usually have: never forwarded, unknown, or OPTIONS, which browsers send on
+    /// their own.
     @inlinable package var isUncommon: Bool {
         switch self {
-        case .get, .head, .post, .put, .delete, .patch, .options: false
-        case .trace, .connect, .other: true
+        case .get, .head, .post, .put, .delete, .patch: false
+        case .options, .trace, .connect, .other: true
         }
     }
 

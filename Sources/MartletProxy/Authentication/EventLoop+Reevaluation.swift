@@ -59,7 +59,8 @@ extension EventLoop {
 
     /// The route that was found, unless the gateway responds there itself.
     private func settings(of found: RouteMatch) -> RouteReevaluation.Route? {
-        guard case .route(let route) = found, loop.context.snapshot.compiledRoutes[route].upstream >= 0 else {
+        guard case .route(let route) = found, loop.context.snapshot.compiledRoutes[route].upstream != CompiledRoute.own
+        else {
             return nil
         }
         return RouteReevaluation.Route(

@@ -60,7 +60,7 @@ enum RequestCredentials {
         if authorization == nil, events.authenticator.acceptsCertificates(routed.route) {
             do throws(Failure) {
                 if let certificate = unsafe try RequestProofs.clientCertificate(of: exchange, bytes, &events) {
-                    unsafe try RequestProofs.checkSite(of: exchange, bytes, &events)
+                    unsafe try RequestProofs.checkSite(of: exchange, on: routed.route, bytes, &events)
                     return unsafe events.authenticator.authorize(
                         routed, certificate: certificate, result: verification, at: events.loop.time,
                         &lent.pointee.credential)

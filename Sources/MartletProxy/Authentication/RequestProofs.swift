@@ -88,15 +88,18 @@ enum RequestProofs {
     /// Checks that no other site caused a request whose credential is a certificate.
     /// - Throws: 403 for one that a browser sent for another site, 400 where the fields that say so are repeated.
     static func checkSite(
-        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+        of exchange: Handle<Exchange>, on route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
     ) throws(Failure) {
         guard unsafe CrossSiteRule.isFromBrowser(bytes.span, events.router.head.fields) else { return }
         let authority = unsafe clientURL(of: exchange, bytes, &events).authority
+        let rules = events.loop.context.snapshot.routeRules[route].crossOrigin
+        let named = unsafe rules?.namedOrigin(of: events.router.head.fields, bytes.span) ?? []
         do throws(BrowserError) {
             unsafe try CrossSiteRule.checkCertificate(
                 bytes.span, events.router.head.fields, method: events.router.head.method,
                 isWebSocket: !events.loop.exchanges[exchange].tunnel.isNone
-                    || events.loop.exchanges[exchange].request.check.contains(.opensWebSocket), authority: authority)
+                    || events.loop.exchanges[exchange].request.check.contains(.opensWebSocket), authority: authority,
+                origins: named)
         } catch {
             throw error.failure
         }

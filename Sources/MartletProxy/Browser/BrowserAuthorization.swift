@@ -46,12 +46,15 @@ enum BrowserAuthorization {
             throw error.failure
         }
         events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
-        let request = BrowserRules.Request(
+        let isRuled = events.loop.context.snapshot.compiledRoutes[route].extras.contains(.crossOrigin)
+        let rules = isRuled ? events.loop.context.snapshot.routeRules[route].crossOrigin : nil
+        let request = unsafe BrowserRules.Request(
             method: events.router.head.method,
             opensWebSocket: !events.loop.exchanges[exchange].tunnel.isNone
                 || events.loop.exchanges[exchange].request.check.contains(.opensWebSocket),
             hasAuthorization: hasAuthorization,
-            takesCredentials: events.loop.context.snapshot.authentication.routes[route].mode != .none)
+            takesCredentials: events.loop.context.snapshot.authentication.routes[route].mode != .none,
+            namedOrigin: rules?.namedOrigin(of: events.router.head.fields, bytes.span) ?? [])
         return unsafe try browser.use(of: found, bytes.span, events.router.head.fields, by: request)
     }
 

@@ -20,6 +20,8 @@ package final class BrowserRules: Sendable {
         let hasAuthorization: Bool
         /// The route takes credentials.
         let takesCredentials: Bool
+        /// Its origin, if that is one that the route names (`cors.origins`).
+        var namedOrigin: [String] = []
     }
 
     let cookies: GatewayCookies
@@ -44,7 +46,8 @@ package final class BrowserRules: Sendable {
         guard !request.hasAuthorization else { throw .malformed("auth.two_credentials") }
         do throws(BrowserError) {
             try crossSite.check(
-                bytes, fields, method: request.method, isWebSocket: request.opensWebSocket, origins: [])
+                bytes, fields, method: request.method, isWebSocket: request.opensWebSocket,
+                origins: request.namedOrigin)
         } catch {
             throw error.failure
         }

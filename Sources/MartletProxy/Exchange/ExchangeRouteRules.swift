@@ -18,15 +18,19 @@ struct ExchangeRouteRules {
     /// Whether there is any.
     private(set) var isSet = false
     private(set) var responseFields: ResponseFieldRules?
+    private(set) var crossOrigin: CrossOriginFields?
     /// When the response's head has to be there, in nanoseconds.
     private(set) var deadline = Int64.max
 
     /// - Parameters:
     ///   - started: when the request began.
     ///   - timeout: in nanoseconds; `max` for none.
-    mutating func set(_ fields: ResponseFieldRules?, started: Int64, timeout: Int64) {
+    mutating func set(
+        _ fields: ResponseFieldRules?, crossOrigin: CrossOriginFields? = nil, started: Int64, timeout: Int64
+    ) {
         isSet = true
         responseFields = fields
+        self.crossOrigin = crossOrigin
         deadline = timeout == .max ? .max : started &+ timeout
     }
 

@@ -70,7 +70,14 @@ package struct RequestExplainer: Sendable {
             let request = try read(input)
             let path = try normalized(request)
             explanation.path = String(decoding: path, as: UTF8.self)
+            if let outcome = preflight(request, path, &explanation) {
+                explanation.outcome = outcome
+                return explanation
+            }
             let route = try route(request, path, &explanation)
+            if let rules = snapshot.routeRules[route.index].crossOrigin {
+                explanation.crossOriginFields = fields(of: rules, request).names
+            }
             guard route.mount < 0 else {
                 explanation.outcome = .answeredLocally
                 return explanation
@@ -85,6 +92,7 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = try outcome(of: response, request, path)
                 return explanation
             }
+            explanation.upstream = upstream(of: route, explanation)
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = try upstreamPath(path, route)
         } catch {
@@ -162,9 +170,7 @@ package struct RequestExplainer: Sendable {
         _ request: Request, _ path: [UInt8], _ explanation: inout RequestExplanation
     ) throws(Stop) -> Route {
         let routes = snapshot.routes
-        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
-        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
-        _ = parser.parse(request.bytes.span, into: &head)
+        var head = head(of: request)
         explanation.misses = routes.misses(
             method: request.method.span, authority: request.authority.span, path: path.span,
             unmet: { routes.unmetCondition(of: $0, &head, request.bytes.span) })
@@ -201,6 +207,14 @@ package struct RequestExplainer: Sendable {
     }
 
     // MARK: Upstream
+
+    /// The upstream that the request is sent to, if that does not depend on more than the explanation knows.
+    private func upstream(of route: Route, _ explanation: RequestExplanation) -> Int? {
+        guard route.split != nil else { return route.upstream }
+        // The subject of an account is known once it exists.
+        guard let principal = explanation.principal, !explanation.isNewAccount else { return nil }
+        return route.upstream(for: SubjectRevocationID.of(principal.subject))
+    }
 
     /// The names of the client's fields that are not forwarded.
     private func removedFields(_ request: Request, _ route: Route, _ isConsumed: Bool) -> [String] {

@@ -83,6 +83,10 @@ package struct RequestExplanation: Sendable {
         ///
         /// - Parameter location: where a redirect leads.
         case responded(status: Int, location: String?)
+        /// It is a preflight, to which the gateway responds.
+        ///
+        /// - Parameter isAllowed: whether pages of its origin may use the route.
+        case preflight(isAllowed: Bool)
         case refused(ClientResponse)
         /// Something needed for the decision was unavailable; a gateway in the same situation responds like this.
         ///
@@ -115,14 +119,18 @@ package struct RequestExplanation: Sendable {
     package internal(set) var removedFields: [String] = []
     /// Whether the gateway consumes the credential, so that it is not forwarded.
     package internal(set) var consumesCredential = false
+    /// The index of the upstream; `nil` where there is none, or the client's address decides.
+    package internal(set) var upstream: Int?
     /// The path that the upstream gets, with the query of a rewrite but without the client's.
     package internal(set) var upstreamPath: String?
+    /// What the response tells the page that sent the request, if the route has rules for that.
+    package internal(set) var crossOriginFields: [String] = []
     package internal(set) var outcome = Outcome.forwarded
 
     /// Whether the request gets the response of its route.
     package var isAllowed: Bool {
         switch outcome {
-        case .forwarded, .answeredLocally, .responded: true
+        case .forwarded, .answeredLocally, .responded, .preflight: true
         case .refused, .undecidable: false
         }
     }

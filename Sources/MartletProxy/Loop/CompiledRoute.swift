@@ -15,6 +15,11 @@ struct CompiledRoute: Sendable {
         /// Fields of responses that are set or removed.
         static let responseFields = Extras(rawValue: 2)
         static let timeout = Extras(rawValue: 4)
+        /// Rules for pages of other origins.
+        static let crossOrigin = Extras(rawValue: 8)
+
+        /// Those that an exchange keeps until its response's head.
+        static let kept: Extras = [.responseFields, .timeout, .crossOrigin]
     }
 
     /// ``mount`` of a route that serves checks alone.
@@ -24,8 +29,12 @@ struct CompiledRoute: Sendable {
     let mount: Int
     let bodyLimit: Int
     let streamLimit: Int
-    /// Index of its upstream, or −1 where the gateway responds itself.
+    /// Index of its upstream, ``own`` where the gateway responds itself, or ``split``.
     let upstream: Int
+    /// Stands for a response of the gateway.
+    static let own = -1
+    /// Stands for several upstreams that share the requests.
+    static let split = -2
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
@@ -48,15 +57,16 @@ struct CompiledRoute: Sendable {
         mount = route.servesChecksOnly ? CompiledRoute.checksOnly : route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
-        upstream = route.upstream
+        upstream = route.split == nil ? route.upstream : Self.split
         stripsPrefix = route.stripsPrefix
         rewritesTarget = route.rewrite != nil
-        let keepsClientsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
+        let keepsClientsHost = route.upstreams.allSatisfy { upstreams[$0].host == .keep }
         keepsHost = keepsClientsHost && route.rewrite == nil && route.host == nil
         timeout = route.timeout.map(\.boundedNanoseconds) ?? .max
         var extras: Extras = route.isConditional ? .conditions : []
         if !route.responseHeaders.isEmpty { extras.insert(.responseFields) }
         if route.timeout != nil { extras.insert(.timeout) }
+        if route.crossOrigin != nil { extras.insert(.crossOrigin) }
         self.extras = extras
         let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
         rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
@@ -69,6 +79,22 @@ extension Route {
     /// and headers that are credentials.
     func removedNames(with rules: AuthenticationRules) -> FieldNameSet {
         forwardsCredentials ? removeNames : removeNames.adding(rules.headerNames(on: index))
+    }
+}
+
+/// What only few routes have: references, which no request touches unless the route's ``CompiledRoute/extras`` say so.
+struct RouteRules: Sendable {
+    /// The fields of its responses that it sets and removes.
+    let responseFields: ResponseFieldRules?
+    /// Which pages of other origins may use it.
+    let crossOrigin: CrossOriginRules?
+    /// The upstreams that share its requests.
+    let split: RouteSplit?
+
+    init(_ route: Route) {
+        responseFields = ResponseFieldRules(route.responseHeaders)
+        crossOrigin = route.crossOrigin.map(CrossOriginRules.init)
+        split = route.split
     }
 }
 

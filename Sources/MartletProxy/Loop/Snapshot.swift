@@ -28,8 +28,8 @@ package final class Snapshot: Sendable {
     let compiledRoutes: [CompiledRoute]
     /// For each route, the fields it removes beyond the reserved ones.
     let removals: [FieldNameSet]
-    /// For each route, the fields of its responses that it sets and removes.
-    let responseFields: [ResponseFieldRules?]
+    /// For each route, what only few routes have.
+    let routeRules: [RouteRules]
     /// The meanings of client fields.
     let clientFields: FieldNameTable
     /// The gateway's own endpoints.
@@ -82,7 +82,7 @@ package final class Snapshot: Sendable {
             CompiledRoute($0, upstreams, removals: $1, limitPlan: routeLimits.index(of: $0))
         }
         self.removals = removals
-        responseFields = routes.routes.map { ResponseFieldRules($0.responseHeaders) }
+        routeRules = routes.routes.map(RouteRules.init)
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }

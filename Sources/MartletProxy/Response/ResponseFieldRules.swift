@@ -33,21 +33,33 @@ final class ResponseFieldRules: Sendable {
 
     /// The head of an upstream's response, which is the last of those in `bytes`, with its fields set and removed.
     func edited(lastHeadIn bytes: Span<UInt8>) -> [UInt8] {
-        var start = max(bytes.count - 5, 0)
-        while start > 0, !Self.isEndOfHead(bytes, at: start) { start -= 1 }
-        var out: [UInt8] = []
-        Self.append(bytes.extracting(0..<start), to: &out)
-        edit(bytes.extracting(start..<bytes.count), isOwn: false, into: &out)
-        return out
+        Self.edited(bytes, isOwn: false) { head, out in edit(head, isOwn: false, into: &out) }
     }
 
     /// A whole response of the gateway itself, with fields set: its own fields stay.
     func edited(ownResponse bytes: Span<UInt8>) -> [UInt8] {
-        var end = 0
-        while end < bytes.count, !Self.isEndOfHead(bytes, at: end) { end += 1 }
+        Self.edited(bytes, isOwn: true) { head, out in edit(head, isOwn: true, into: &out) }
+    }
+
+    /// Bytes that were written for a client, with the head of the final response edited.
+    ///
+    /// - Parameter isOwn: whether that head is the first of them, and a body may follow; otherwise it is the last.
+    static func edited(
+        _ bytes: Span<UInt8>, isOwn: Bool, _ edit: (_ head: Span<UInt8>, _ out: inout [UInt8]) -> Void
+    ) -> [UInt8] {
+        var (start, end) = (0, bytes.count)
+        if isOwn {
+            end = 0
+            while end < bytes.count, !isEndOfHead(bytes, at: end) { end += 1 }
+        } else {
+            start = max(bytes.count - 5, 0)
+            while start > 0, !isEndOfHead(bytes, at: start) { start -= 1 }
+        }
         var out: [UInt8] = []
-        edit(bytes.extracting(0..<end), isOwn: true, into: &out)
-        Self.append(bytes.extracting(end..<bytes.count), to: &out)
+        out.reserveCapacity(bytes.count + 256)
+        append(bytes.extracting(0..<start), to: &out)
+        edit(bytes.extracting(start..<end), &out)
+        append(bytes.extracting(end..<bytes.count), to: &out)
         return out
     }
 
@@ -57,15 +69,8 @@ final class ResponseFieldRules: Sendable {
     }
 
     private func edit(_ head: Span<UInt8>, isOwn: Bool, into out: inout [UInt8]) {
-        out.reserveCapacity(head.count + 256)
         var present = [Bool](repeating: false, count: set.count)
-        var start = 0
-        while start < head.count {
-            var end = start
-            while end < head.count, head[end] != 0x0A { end += 1 }
-            end = min(end + 1, head.count)
-            let line = head.extracting(start..<end)
-            start = end
+        Self.forEachLine(of: head) { line in
             // The empty line: the fields that are set come before it.
             if line.count <= 2 {
                 for (index, field) in set.enumerated() where !present[index] { out += field.line }
@@ -74,36 +79,41 @@ final class ResponseFieldRules: Sendable {
             if let index, isOwn, !set[index].replacesOwn {
                 present[index] = true
             } else if index != nil || !isOwn && removed.contains(where: { Self.names(line, $0) }) {
-                continue
+                return
             }
             Self.append(line, to: &out)
         }
     }
 
+    /// Calls a function with each line, which includes its line break.
+    static func forEachLine(of head: Span<UInt8>, _ body: (_ line: Span<UInt8>) -> Void) {
+        var start = 0
+        while start < head.count {
+            var end = start
+            while end < head.count, head[end] != 0x0A { end += 1 }
+            end = min(end + 1, head.count)
+            body(head.extracting(start..<end))
+            start = end
+        }
+    }
+
     /// Whether a line is a field of that name.
-    private static func names(_ line: Span<UInt8>, _ name: [UInt8]) -> Bool {
-        guard line.count > name.count, line[name.count] == UInt8(ascii: ":") else { return false }
-        for index in name.indices {
+    static func names(_ line: Span<UInt8>, _ name: [UInt8]) -> Bool {
+        line.count > name.count && line[name.count] == UInt8(ascii: ":") && begins(line, with: name)
+    }
+
+    /// Whether a line begins with a text in any letter case.
+    /// - Parameter text: in lower case.
+    static func begins(_ line: Span<UInt8>, with text: [UInt8]) -> Bool {
+        guard line.count >= text.count else { return false }
+        for index in text.indices {
             let byte = line[index]
-            guard byte == name[index] || byte &- 0x41 < 26 && byte | 0x20 == name[index] else { return false }
+            guard byte == text[index] || byte &- 0x41 < 26 && byte | 0x20 == text[index] else { return false }
         }
         return true
     }
 
-    private static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
+    static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
         for index in 0..<bytes.count { out.append(bytes[index]) }
-    }
-}
-
-extension LoopState {
-    /// Applies the route's rules to a response whose head was just written.
-    /// - Parameter isOwn: whether it is a whole response of the gateway itself, rather than an upstream's head.
-    @inline(never)
-    mutating func editResponse(of exchange: Handle<Exchange>, isOwn: Bool) {
-        guard let rules = exchanges[exchange].response.rules.responseFields else { return }
-        let bytes = unsafe context.scratch.pending[exchange].bytes.span
-        let edited = isOwn ? rules.edited(ownResponse: bytes) : rules.edited(lastHeadIn: bytes)
-        context.scratch.pending[exchange].removeAll()
-        context.scratch.pending[exchange].append(edited)
     }
 }

@@ -49,10 +49,7 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState,
         isDescribed: Bool = false
     ) -> RoutedRequest? {
-        if head.method.isUncommon || head.isAsteriskForm,
-            let failure = unsafe rejection(ofUnusual: bytes, &loop)
-        {
-            unsafe reject(exchange, failure, target: bytes, &loop)
+        if head.method.isUncommon || head.isAsteriskForm, unsafe respondsToUnusual(exchange, bytes, &loop) {
             return nil
         }
         guard unsafe normalizePath(exchange, bytes, &loop) else { return nil }
@@ -86,9 +83,47 @@ extension RequestRouter {
         return nil
     }
 
-    /// Why a request with an uncommon method or target form is rejected, if it is.
+    /// Rejects a request with an uncommon method or target form, or responds to it as a preflight.
+    /// - Returns: `false` if it continues as any other.
     @inline(never)
-    mutating func rejection(ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState) -> Failure? {
+    private mutating func respondsToUnusual(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        if let failure = unsafe rejection(ofUnusual: bytes, &loop) {
+            unsafe reject(exchange, failure, target: bytes, &loop)
+            return true
+        }
+        guard head.method == .options, loop.context.snapshot.routes.hasCrossOrigin else { return false }
+        return unsafe respondsToPreflight(exchange, bytes, &loop)
+    }
+
+    /// Responds to a request if it is a preflight of a route with `cors`, before authentication.
+    ///
+    /// The limits that need no caller count it: there is no caller yet.
+    ///
+    /// - Returns: whether it did, or rejected the request; otherwise it is one as any other.
+    private mutating func respondsToPreflight(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        guard let method = unsafe CrossOriginRules.requestedMethod(head.fields, bytes.span) else { return false }
+        guard unsafe normalizePath(exchange, bytes, &loop) else { return true }
+        let path = unsafe loop.exchanges[exchange].record.texts.path
+        guard
+            let index = unsafe loop.context.snapshot.routes.preflightRoute(
+                method: bytes[method].span, &head, bytes.span, path: path.span),
+            let rules = loop.context.snapshot.routeRules[index].crossOrigin
+        else { return false }
+        loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
+        _ = unsafe keepRules(of: index, exchange, bytes, &loop)
+        guard unsafe applyLimits(exchange, route: index, bytes, &loop) else { return true }
+        let isAllowed = loop.exchanges[exchange].response.rules.crossOrigin?.isAllowed ?? false
+        RequestForwarder.respond(
+            exchange, LocalResponse(status: 204, fields: rules.preflightFields(isAllowed: isAllowed), body: []), &loop)
+        return true
+    }
+
+    /// Why a request with an uncommon method or target form is rejected, if it is.
+    private mutating func rejection(ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState) -> Failure? {
         if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
         if head.isAsteriskForm { return .noRoute }
         let isMisspelled =

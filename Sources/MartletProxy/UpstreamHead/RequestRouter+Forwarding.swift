@@ -12,8 +12,13 @@ extension RequestRouter {
         _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
         let exchange = Handle(request.exchange)
-        let upstream = loop.context.snapshot.compiledRoutes[Int(request.route)].upstream
-        guard upstream >= 0 else { return unsafe respond(exchange, route: Int(request.route), bytes, &loop) }
+        var upstream = loop.context.snapshot.compiledRoutes[Int(request.route)].upstream
+        if upstream < 0 {
+            guard upstream == CompiledRoute.split else {
+                return unsafe respond(exchange, route: Int(request.route), bytes, &loop)
+            }
+            upstream = splitUpstream(of: exchange, route: Int(request.route), &loop)
+        }
         let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
         if loop.upstreams.directory.clusters[Int(cluster)].upstream.isCounted {
@@ -22,7 +27,7 @@ extension RequestRouter {
         if case .hash = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.balance {
             unsafe setHash(of: exchange, cluster, bytes, &loop)
         }
-        guard unsafe writeHead(exchange, request, bytes, &loop) else {
+        guard unsafe writeHead(exchange, request, for: upstream, bytes, &loop) else {
             return loop.reject(exchange, .malformed(.rewriteRejected))
         }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
@@ -46,18 +51,28 @@ extension RequestRouter {
         }
     }
 
+    /// The upstream of several that gets a request: by the caller's subject, or else by the client's address.
+    @inline(never)
+    private func splitUpstream(of exchange: Handle<Exchange>, route: Int, _ loop: inout LoopState) -> Int {
+        let subject = UInt64(truncatingIfNeeded: loop.exchanges[exchange].credential.subject)
+        let key =
+            subject == 0
+            ? RouteSplit.key(ofAddress: loop.exchanges.clientAddress(of: exchange, &loop.downstreams)) : subject
+        return loop.context.snapshot.routeRules[route].split?.upstream(for: key) ?? 0
+    }
+
     /// Writes the upstream's head, and stores what will be needed of it.
     /// - Returns: whether there is one: the rewritten path is one that an upstream may get.
     @inline(__always)
     private mutating func writeHead(
-        _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, for upstream: Int,
+        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
         let tunnel = unsafe lent.pointee.tunnel
         let request = unsafe ForwardedRequest(
-            route: Int(authorized.route), consumesCredential: authorized.consumedCredential,
+            route: Int(authorized.route), upstream: upstream, consumesCredential: authorized.consumedCredential,
             expectsContinue: lent.pointee.request.expectsContinue, hasCookie: lent.pointee.credential.hasCookie,
             isStream: lent.pointee.isStream,
             isPathUnchanged: loop.context.scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,

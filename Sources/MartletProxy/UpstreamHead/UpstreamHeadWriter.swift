@@ -9,6 +9,8 @@ internal import MartletRouter
 /// The texts are borrowed for the call that writes the head.
 @safe struct ForwardedRequest {
     let route: Int
+    /// The index of the upstream.
+    let upstream: Int
     /// The gateway consumed a credential of the request.
     let consumesCredential: Bool
     let expectsContinue: Bool
@@ -83,7 +85,8 @@ enum UpstreamHeadWriter {
             // " HTTP/1.1" and a line break follow the target.
             filter.begin(with: ByteRange(from: head.methodText.start, to: head.target.end &+ 11))
         } else {
-            unsafe writeRequestLine(&written, &head, bytes, path: request.path, snapshot, request.route, into: &out)
+            unsafe writeRequestLine(
+                &written, &head, bytes, path: request.path, snapshot, request.route, request.upstream, into: &out)
         }
         if request.hasCookie {
             unsafe writeFieldsWithCookies(&filter, &head, bytes, snapshot, request.route, into: &out)
@@ -100,7 +103,8 @@ enum UpstreamHeadWriter {
             unsafe writeOverrides(&head, bytes, path: request.path, snapshot, request.route, into: &out)
         }
         if filter.isHostMissing {
-            written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, request.route, into: &out)
+            written.hostLine = unsafe writeHost(
+                bytes[head.authority], snapshot, request.route, request.upstream, into: &out)
         }
         if !request.framing.isNone {
             unsafe writeFraming(request.framing, &head, bytes, rules, snapshot, request.route, &trailers, into: &out)
@@ -195,7 +199,7 @@ enum UpstreamHeadWriter {
     private static func writeRequestLine(
         _ written: inout Written, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
         path: UnsafeBufferPointer<UInt8>,
-        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+        _ snapshot: Snapshot, _ route: Int, _ upstream: Int, into out: inout ByteBuffer
     ) {
         unsafe out.append(bytes[head.methodText])
         out.append(" ")
@@ -208,7 +212,7 @@ enum UpstreamHeadWriter {
             if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
         }
         out.append(" HTTP/1.1\r\n")
-        written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, route, into: &out)
+        written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, route, upstream, into: &out)
     }
 
     /// Writes the normalized path, its prefix stripped where the route says so.
@@ -226,7 +230,8 @@ enum UpstreamHeadWriter {
     /// - Returns: the offsets of the line.
     @inline(never)
     private static func writeHost(
-        _ authority: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+        _ authority: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, _ upstream: Int,
+        into out: inout ByteBuffer
     ) -> (start: Int, end: Int) {
         if let host = snapshot.routes.routes[route].host {
             out.append("Host: ")
@@ -237,7 +242,7 @@ enum UpstreamHeadWriter {
         }
         let start = out.count
         out.append("Host: ")
-        switch snapshot.upstreams[snapshot.compiledRoutes[route].upstream].host {
+        switch snapshot.upstreams[upstream].host {
         case .keep: unsafe out.append(authority)
         case .fixed(let name): out.append(text: name)
         case .endpoint: break

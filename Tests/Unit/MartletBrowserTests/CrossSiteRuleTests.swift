@@ -77,6 +77,22 @@ private let table: [(kind: String, site: CrossSiteRule.Site, outcomes: [Outcome]
         }
     }
 
+    @Test func `a certificate may be used by pages of an origin that the route names`() {
+        for (origins, code) in [([], "cross_site"), (["https://web.example.com"], "")] {
+            let found = withFields(["Origin: https://web.example.com"], method: "POST") { bytes, fields, method in
+                do throws(BrowserError) {
+                    try CrossSiteRule.checkCertificate(
+                        bytes, fields, method: method, isWebSocket: false, authority: "app.example.com",
+                        origins: origins)
+                    return ""
+                } catch {
+                    return error.code.rawValue
+                }
+            }
+            #expect(found == code, "\(origins)")
+        }
+    }
+
     private static let rule = CrossSiteRule(origin: "https://app.example.com")
 
     @Test(

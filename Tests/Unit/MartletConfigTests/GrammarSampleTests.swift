@@ -129,7 +129,15 @@ let fullSample = """
           response: { set: { Cache-Control: no-store }, remove: [Server] }
         rewrite: { strip_prefix: /ruled, regex: "/u/(.*)", to: "/u?id=$1", add_prefix: /api, host: Internal.example:81 }
         timeout: 30s
+        cors:
+          origins: [https://App.example.com:443, "https://*.Example.org", "*"]
+          methods: [GET, PUT]
+          headers: [Authorization]
+          expose: [X-Request-Id]
+          credentials: false
+          max_age: 10m
         upstream: api
+      - { name: canary, match: { path: /canary/** }, split: [{ upstream: api, weight: 95 }, { upstream: fixed, weight: 0 }] }
       - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "https://www.example.com$path?$query", status: 308 } }
       - { name: closed, match: { path: /beta/** }, respond: { status: 503, body: "<p>soon</p>", content_type: text/html } }
     """
@@ -261,6 +269,19 @@ let fullSample = """
         }
         #expect(route.responseHeaders.set == [.init(name: "Cache-Control", value: "no-store")])
         #expect(route.responseHeaders.remove == ["server"])
+        var crossOrigin = CrossOriginConfiguration(origins: [
+            .exact("https://app.example.com"), .subdomains(prefix: "https://", suffix: ".example.org"), .any,
+        ])
+        crossOrigin.methods = ["GET", "PUT"]
+        (crossOrigin.headers, crossOrigin.exposed) = (["Authorization"], ["X-Request-Id"])
+        crossOrigin.maximumAge = .seconds(600)
+        #expect(route.crossOrigin == crossOrigin)
+    }
+
+    @Test func `has a route with several upstreams`() throws {
+        let route = try #require(load(fullSample).configuration?.routes.first { $0.name.value == "canary" })
+        #expect(route.upstream == nil && route.response == nil)
+        #expect(route.split.map(\.upstream.value) == ["api", "fixed"] && route.split.map(\.weight) == [95, 0])
     }
 
     @Test func `has routes with responses of their own`() throws {

@@ -81,7 +81,7 @@ import Testing
         #expect(
             upgrades == [
                 UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration(), UpgradeConfiguration(),
-                .none, .none,
+                UpgradeConfiguration(), .none, .none,
             ])
     }
 

@@ -3,6 +3,6 @@ import Testing
 
 @Suite struct MethodTests {
     @Test func `all but CONNECT, TRACE and unknown ones are common`() {
-        #expect(Method.allCases.filter(\.isUncommon) == [.trace, .connect, .other])
+        #expect(Method.allCases.filter(\.isUncommon) == [.options, .trace, .connect, .other])
     }
 }

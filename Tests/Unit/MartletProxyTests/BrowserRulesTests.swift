@@ -37,13 +37,13 @@ extension BrowserRules {
     /// The session cookie that is used, `-` for none, or status and reason of the error.
     private func use(
         _ fields: [String], method: String = "GET", opensWebSocket: Bool = false, hasAuthorization: Bool = false,
-        takesCredentials: Bool = true
+        takesCredentials: Bool = true, namedOrigin: [String] = []
     ) throws -> String {
         let parsed = try parse(method, fields)
         let found = try BrowserRules.sample.cookies.find(in: parsed.bytes.span, parsed.head.fields)
         let request = BrowserRules.Request(
             method: parsed.head.method, opensWebSocket: opensWebSocket, hasAuthorization: hasAuthorization,
-            takesCredentials: takesCredentials)
+            takesCredentials: takesCredentials, namedOrigin: namedOrigin)
         do throws(Failure) {
             switch try BrowserRules.sample.use(of: found, parsed.bytes.span, parsed.head.fields, by: request) {
             case .none: return "-"
@@ -63,6 +63,17 @@ extension BrowserRules {
         #expect(try use(["Cookie: __Host-martlet="]) == "-", "a cleared one")
         #expect(try use([Self.cookie], takesCredentials: false) == "-")
         #expect(try use([Self.cookie], method: "POST", takesCredentials: false) == "-", "nothing that could be misused")
+    }
+
+    @Test func `an origin that the route names is accepted`() throws {
+        let fields = [Self.cookie, "Origin: https://web.example.com"]
+        #expect(try use(fields, method: "POST") == "403 cross_site auth.cross_site")
+        for (method, opensWebSocket) in [("POST", false), ("GET", true)] {
+            let used = try use(
+                fields, method: method, opensWebSocket: opensWebSocket, namedOrigin: ["https://web.example.com"])
+            #expect(used == "mct_x")
+        }
+        #expect(try use(fields, method: "POST", namedOrigin: ["https://web.example.org"]) != "mct_x")
     }
 
     @Test func `a cookie beside another credential is an error`() throws {

@@ -36,6 +36,8 @@ struct LoopBenchSettings {
     var store: StoreClient?
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
+    /// More upstreams, each with one endpoint where nothing listens.
+    var upstreams: [String] = []
     /// More routes, before the others.
     var routes: [RouteConfiguration] = []
     /// How checks are responded to, at `/auth/check`; `nil` without the endpoint.
@@ -64,11 +66,11 @@ struct LoopBenchSettings {
         let mounts = checks == nil ? [own] : [own, mount("check", "/auth/check/**", limit: .max)]
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(
-            routes + [api, read, small, plain], mounts: mounts, upstreams: ["api"], providers: providers,
+            routes + [api, read, small, plain], mounts: mounts, upstreams: ["api"] + upstreams, providers: providers,
             paths: PathOptions(), limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
-            routes: table, upstreams: [Upstream(upstream())],
+            routes: table, upstreams: [Upstream(upstream())] + upstreams.map { Upstream(other($0)) },
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handlers: mounts.map { _ in handler }, browser: browser),
@@ -87,6 +89,13 @@ struct LoopBenchSettings {
             name: Located("api", at: Self.somewhere),
             members: endpoints.map { EndpointConfiguration(Located($0, at: Self.somewhere)) },
             timeouts: timeouts, host: host, balance: balance, transport: transport)
+    }
+
+    private func other(_ name: String) -> UpstreamConfiguration {
+        UpstreamConfiguration(
+            name: Located(name, at: Self.somewhere),
+            members: [EndpointConfiguration(Located(.unix(path: "/nonexistent/\(name)"), at: Self.somewhere))],
+            timeouts: UpstreamTimeouts(), host: .fixed("\(name).test"), balance: .roundRobin)
     }
 
     private func server() -> ServerConfiguration {

@@ -122,7 +122,7 @@ struct UpstreamHeadBench {
         var parser = RequestParser(maximumHeadBytes: 16_384)
         guard case .complete = unsafe parser.parse(bytes.span, into: &head) else { fatalError("not a head") }
         let request = unsafe ForwardedRequest(
-            route: route, consumesCredential: consumesCredential, expectsContinue: head.expectsContinue,
+            route: route, upstream: 0, consumesCredential: consumesCredential, expectsContinue: head.expectsContinue,
             hasCookie: hasCookie, isStream: isStream, isPathUnchanged: bytes[head.path].elementsEqual(part(1)),
             framing: head.framing,
             path: part(1), requestID: part(2), upgrade: part(3), identity: part(4))
