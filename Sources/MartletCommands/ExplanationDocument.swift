@@ -96,10 +96,13 @@ struct ExplanationDocument {
         guard let path = explanation.upstreamPath, let route = explanation.route else { return .null }
         let upstreams = page.configuration.upstreams
         let chosen = explanation.upstream.flatMap { upstreams.indices.contains($0) ? upstreams[$0] : nil }
+        let preview = chosen.map { page.endpointPreview(of: $0) }
         let shares = (route.split?.shares ?? []).filter { upstreams.indices.contains($0.upstream) }
         return [
             "name": chosen.map { .string($0.name.value) } ?? .null,
             "endpoints": .array((chosen?.endpoints ?? []).map { .string(EndpointText.url($0.value)) }),
+            "endpoint": preview?.chosen.map { .string($0) } ?? .null,
+            "balance": preview.map { .string($0.rule) } ?? .null,
             "path": .string(path),
             "split": .array(
                 shares.map { share in

@@ -154,8 +154,17 @@ struct ExplanationPage {
     private var endpointLines: [String] {
         guard let index = explanation.upstream, configuration.upstreams.indices.contains(index) else { return [] }
         let upstream = configuration.upstreams[index]
-        let endpoints = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
-        return ["\(upstream.name.value): \(endpoints)"] + Self.transportLines(upstream)
+        let preview = endpointPreview(of: upstream)
+        let endpoints = preview.endpoints.map { $0.note.isEmpty ? $0.url : "\($0.url) (\($0.note))" }
+        let chosen = preview.chosen.map { ": \($0)" } ?? ""
+        let rule = preview.endpoints.count == 1 ? [] : ["endpoint: \(preview.rule)\(chosen)"]
+        return ["\(upstream.name.value): \(endpoints.joined(separator: ", "))"] + rule + Self.transportLines(upstream)
+    }
+
+    /// Which endpoint of an upstream gets the request.
+    func endpointPreview(of upstream: UpstreamConfiguration) -> EndpointPreview {
+        let subject = explanation.isNewAccount ? nil : explanation.principal?.subject
+        return EndpointPreview(upstream, subject: subject, fields: request.fields)
     }
 
     private var responseLines: [String] {

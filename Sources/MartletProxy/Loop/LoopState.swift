@@ -11,7 +11,7 @@ struct LoopState: ~Copyable {
     var upstreams = UpstreamConnections()
     var exchanges = Exchanges()
     /// Requests that wait before they are sent.
-    var waiting = WaitingRequests()
+    var waiting = DelayedRequests()
 
     init(_ context: consuming LoopContext, acceptor: consuming Acceptor) {
         self.context = context

@@ -53,7 +53,7 @@ extension RequestForwarder {
 
     /// Has a request wait; its body is not read meanwhile.
     static func wait(
-        _ exchange: Handle<Exchange>, _ reason: WaitingRequests.Reason, until deadline: Int64,
+        _ exchange: Handle<Exchange>, _ reason: DelayedRequests.Reason, until deadline: Int64,
         avoiding: EndpointIndex, _ loop: inout LoopState
     ) {
         loop.exchanges[exchange].forwarding.isWaiting = true
@@ -62,7 +62,7 @@ extension RequestForwarder {
             loop.downstreams[loop.exchanges[exchange].downstream].isPaused = true
         }
         loop.waiting.add(
-            WaitingRequests.Entry(
+            DelayedRequests.Entry(
                 exchange: exchange, cluster: loop.exchanges[exchange].forwarding.cluster, avoiding: avoiding,
                 reason: reason, deadline: deadline))
     }

@@ -20,7 +20,7 @@ struct Forwarding: ~Copyable {
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0
     var idleTimeout: Int64 = 0
-    /// It waits before it is sent to an endpoint (``WaitingRequests``).
+    /// It waits before it is sent to an endpoint (``DelayedRequests``).
     var isWaiting = false
     /// Where it is counted as under way, if its upstream counts requests.
     private var underWay = CounterEntry()
@@ -75,14 +75,22 @@ extension Forwarding {
     /// Sets the hash for balancing, of all values of a header (FNV-1a); 0 without the header, or if it is empty.
     @inline(never)
     mutating func setHash(of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
-        let basis: UInt64 = 0xCBF2_9CE4_8422_2325
-        var hash = basis
+        var hash = Self.basis
         for index in 0..<head.fields.count {
             guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })
             else { continue }
             hash = unsafe bytes[head.fields[index].value].reduce(hash) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         }
-        self.hash = hash == basis ? 0 : hash
+        self.hash = hash == Self.basis ? 0 : hash
+    }
+
+    /// The hash of no bytes.
+    private static var basis: UInt64 { 0xCBF2_9CE4_8422_2325 }
+
+    /// The same hash of the values of a header, in their order.
+    static func hash(ofValues values: [[UInt8]]) -> UInt64 {
+        let hash = values.joined().reduce(basis) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return hash == basis ? 0 : hash
     }
 
     /// Sets the hash for balancing, of a client's address: 16 bytes, of which a /64 counts unless they are an IPv4

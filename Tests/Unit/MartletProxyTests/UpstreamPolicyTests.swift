@@ -217,15 +217,15 @@ import Testing
 
 @Suite struct `Requests that wait` {
     private func entry(
-        _ index: Int32, _ reason: WaitingRequests.Reason = .backoff, deadline: Int64, cluster: Int32 = 0
-    ) -> WaitingRequests.Entry {
-        WaitingRequests.Entry(
+        _ index: Int32, _ reason: DelayedRequests.Reason = .backoff, deadline: Int64, cluster: Int32 = 0
+    ) -> DelayedRequests.Entry {
+        DelayedRequests.Entry(
             exchange: Handle(index: index, generation: 1), cluster: ClusterIndex(rawValue: cluster), avoiding: .none,
             reason: reason, deadline: deadline)
     }
 
     @Test func `are taken once, when their time is over, in order`() {
-        var waiting = WaitingRequests()
+        var waiting = DelayedRequests()
         for (index, deadline) in [30, 10, 20, 10].enumerated() {
             waiting.add(entry(Int32(index), deadline: Int64(deadline)))
         }
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test func `for connections are taken whenever one may be free`() {
-        var waiting = WaitingRequests()
+        var waiting = DelayedRequests()
         waiting.add(entry(1, deadline: 10))
         waiting.add(entry(2, .connection, deadline: 20, cluster: 3))
         waiting.add(entry(3, .connection, deadline: 20))
@@ -248,7 +248,7 @@ import Testing
     }
 
     @Test func `shorten the loop's sleep`() {
-        var waiting = WaitingRequests()
+        var waiting = DelayedRequests()
         let none = waiting.wait(at: 0, idle: 1000)
         waiting.add(entry(1, deadline: 25_000_000))
         let backoff = [waiting.wait(at: 0, idle: 1000), waiting.wait(at: 0, idle: 10)]

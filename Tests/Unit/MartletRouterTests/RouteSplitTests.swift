@@ -1,3 +1,4 @@
+import MartletBalancing
 import MartletConfig
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
             })
     }
 
-    private static let callers = (0..<10_000).map { RouteSplit.key(ofSubject: "usr_\($0)") }
+    private static let callers = (0..<10_000).map { RendezvousHash.hash("usr_\($0)".utf8) }
 
     private static func count(_ split: RouteSplit, _ upstream: Int) -> Int {
         callers.count { split.upstream(for: $0) == upstream }
@@ -38,7 +39,7 @@ import Testing
 
     @Test func `every instance decides alike`() {
         let split = Self.split([("api", 50), ("api-next", 50)])
-        let chosen = (0..<16).map { split.upstream(for: RouteSplit.key(ofSubject: "usr_\($0)")) }
+        let chosen = (0..<16).map { split.upstream(for: RendezvousHash.hash("usr_\($0)".utf8)) }
         #expect(chosen == [0, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1, 1])
     }
 

@@ -3,7 +3,7 @@
 ///
 /// There are few, or none: they are searched one by one. Each entry names its exchange by a handle, and is dropped when
 /// that has ended.
-struct WaitingRequests: ~Copyable {
+struct DelayedRequests: ~Copyable {
     enum Reason: Equatable {
         /// The time before a retry.
         case backoff
@@ -56,7 +56,7 @@ struct WaitingRequests: ~Copyable {
         var wait = Int64(idle)
         for entry in entries {
             let left = max(entry.deadline &- now, 0) / 1_000_000 &+ 1
-            wait = min(wait, entry.reason == .connection ? min(left, WaitingRequests.poll) : left)
+            wait = min(wait, entry.reason == .connection ? min(left, DelayedRequests.poll) : left)
         }
         return Int32(clamping: wait)
     }
