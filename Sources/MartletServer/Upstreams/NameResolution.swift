@@ -88,7 +88,6 @@ final class NameResolution: Sendable {
             state.outages = state.outages.filter { requests.contains($0.key) }
             state.excessive.formIntersection(requests)
             publish(state.resolved)
-            state.hasUnreported = false
         }
     }
 
