@@ -24,8 +24,6 @@ internal import MartletIO
     private var channel: ares_channel?
     private var registrations: [Int32: LoopRegistration] = [:]
     private var timer: LoopTimer?
-    /// Lookups without a result.
-    private(set) var pending = 0
 
     /// - Parameter servers: addresses with ports, separated by commas; `nil` for those of `/etc/resolv.conf`.
     init?(_ source: Source, on loop: ServiceLoop, servers: String? = nil) {
@@ -59,11 +57,7 @@ internal import MartletIO
     /// Looks a name up; the completion may be called before this returns.
     func lookUp(_ host: String, family: Int32, _ completion: @escaping Completion) {
         guard let channel = unsafe channel else { return completion(.failed("the resolver has stopped")) }
-        pending += 1
-        let call = AresCall { [weak self] part in
-            self?.pending -= 1
-            completion(part)
-        }
+        let call = AresCall(completion)
         unsafe martlet_ares_look_up(channel, host, family, receive, Unmanaged.passRetained(call).toOpaque())
         schedule()
     }

@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -39,11 +40,28 @@ import Testing
         #expect(good.requests.allSatisfy { $0.target == "/up" && $0["host"] == "\(good.endpoint)" })
     }
 
-    @Test func `a gateway without checks has no thread for them`() throws {
-        try withOpenGateway { gateway, upstream throws in
+    /// Whether the gateway has a thread that probes.
+    private func hasThread(_ gateway: Gateway) throws -> Bool {
+        let folder = "/proc/\(gateway.process.identifier)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).contains { thread in
+            let name = try? String(contentsOfFile: "\(folder)/\(thread)/comm", encoding: .utf8)
+            return name == "martlet-health\n"
+        }
+    }
+
+    @Test func `a gateway has a thread for checks only while there are any`() throws {
+        let upstream = try ScriptedUpstream()
+        let without = GatewayConfig(endpoints: [upstream.url]).text
+        let with = GatewayConfig(endpoints: [upstream.url], upstream: Self.check).text
+        try withMartlet(without) { gateway throws in
             #expect(try gateway.get("/").status == 200)
-            #expect(try !gateway.askAdmin("/metrics").text.contains("martlet_upstream_"))
+            #expect(try !hasThread(gateway) && !gateway.askAdmin("/metrics").text.contains("upstream_health_checks"))
             #expect(upstream.requests.count == 1)
+            try gateway.reload(with)
+            try waitUntil("it is probed") { upstream.requests.count > 3 }
+            #expect(try hasThread(gateway))
+            try gateway.reload(without)
+            try waitUntil("there is no thread any more") { try !hasThread(gateway) }
         }
     }
 

@@ -121,10 +121,9 @@ package final class Gateway: Sendable {
             connections: services.connections)
         invalidator.attach(to: loops)
         healthChecks.attach { loops.healthChanged($0) }
-        names.attach { [healthChecks] changed, all in
-            loops.resolved(changed)
-            healthChecks.follow(all)
-        }
+        names.attach(
+            NameResolution.Observer(
+                changed: { loops.resolved($0) }, all: { [healthChecks] in healthChecks.follow($0) }))
         do {
             try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {

@@ -23,8 +23,10 @@ final class NameResolution: Sendable {
         var outages: [NameRequest: OutageReporter] = [:]
         /// Names with too many addresses, which were logged.
         var excessive: Set<NameRequest> = []
-        /// Gets what has changed, and everything.
-        var publish: (@Sendable (_ changed: [ResolvedName], _ all: [ResolvedName]) -> Void)?
+        var observer: Observer?
+        /// Whether there were changes since the observer got all names, and when that was.
+        var hasUnreported = false
+        var reportedAt: MonotonicTime?
 
         /// The addresses of the current names.
         var resolved: [ResolvedName] { uses.map { resolve($0) } }
@@ -35,6 +37,14 @@ final class NameResolution: Sendable {
                 upstream: use.upstream, endpoint: use.endpoint,
                 addresses: use.usesAllAddresses ? addresses : Array(addresses.prefix(1)))
         }
+    }
+
+    /// What gets new addresses; it must not block, nor call this object.
+    struct Observer: Sendable {
+        /// Gets what has changed, immediately.
+        let changed: @Sendable ([ResolvedName]) -> Void
+        /// Gets all names after changes, at most once a second: names may change all the time.
+        let all: @Sendable ([ResolvedName]) -> Void
     }
 
     /// How long a name that a reload has added may be due before it is noticed.
@@ -50,10 +60,8 @@ final class NameResolution: Sendable {
         (self.resolver, self.clock, self.logger) = (resolver, clock, logger)
     }
 
-    /// Sets what is called with new addresses; it must not block, nor call this object.
-    func attach(_ publish: @escaping @Sendable (_ changed: [ResolvedName], _ all: [ResolvedName]) -> Void) {
-        state.withLock { $0.publish = publish }
-    }
+    /// Sets what gets new addresses.
+    func attach(_ observer: Observer) { state.withLock { $0.observer = observer } }
 
     /// Looks up the names of a configuration that are not known yet, and waits until each lookup has ended.
     func prepare(_ upstreams: [UpstreamConfiguration]) async {
@@ -91,12 +99,23 @@ final class NameResolution: Sendable {
             for request in due {
                 resolver.resolve(request.question) { [weak self] in self?.finish(request, $0) }
             }
+            reportAll(at: now)
             let pause = next.map { $0.since(now) } ?? Self.longestPause
             do {
                 try await Task.sleep(for: min(max(pause, Self.shortestPause), Self.longestPause))
             } catch {
                 return
             }
+        }
+    }
+
+    private func reportAll(at now: MonotonicTime) {
+        state.withLock { state in
+            guard state.hasUnreported, state.reportedAt.map({ now.since($0) >= Self.longestPause }) ?? true else {
+                return
+            }
+            (state.hasUnreported, state.reportedAt) = (false, now)
+            state.observer?.all(state.resolved)
         }
     }
 
@@ -132,7 +151,8 @@ final class NameResolution: Sendable {
             guard let change = state.book.finish(request, reply, at: now, random: random) else { return nil }
             if change.hasChanged {
                 let changed = state.uses.filter { $0.request == request }.map { state.resolve($0) }
-                if !changed.isEmpty { state.publish?(changed, state.resolved) }
+                if !changed.isEmpty { state.observer?.changed(changed) }
+                state.hasUnreported = !changed.isEmpty || state.hasUnreported
             }
             let outage = state.outages[request] ?? outage(of: request)
             state.outages[request] = outage

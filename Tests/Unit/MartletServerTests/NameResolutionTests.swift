@@ -26,17 +26,13 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         }
     }
 
-    /// What was published: the changed names, and how many there are.
-    private struct Publication: Sendable {
-        let changed: [ResolvedName]
-        let all: [ResolvedName]
-    }
-
     private final class Stage: Sendable {
         let server: DNSServer
         let names: NameResolution
         let lines = Lines()
-        let published = Box<[Publication]>([])
+        /// What was published of changes, and of all names.
+        let published = Box<[[ResolvedName]]>([])
+        let reported = Box<[[ResolvedName]]>([])
         private let loop: ServiceLoop
         private let task = Box<Task<Void, Never>?>(nil)
 
@@ -46,9 +42,10 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
             names = NameResolution(
                 NameResolver(on: loop, servers: server.address, deadline: deadline), clock: .system,
                 logger: Logger(lines, minimum: .info))
-            names.attach { [published] changed, all in
-                published.withLock { $0.append(Publication(changed: changed, all: all)) }
-            }
+            names.attach(
+                NameResolution.Observer(
+                    changed: { [published] names in published.withLock { $0.append(names) } },
+                    all: { [reported] names in reported.withLock { $0.append(names) } }))
         }
 
         deinit {
@@ -130,15 +127,15 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         #expect(stage.published.value.isEmpty)
         stage.server.respond { [self] in $0.name == "a.test" ? a($0, 3, 2) : a($0, 1) }
         try await until("the change is published") { !stage.published.value.isEmpty }
-        let publication = stage.published.value[0]
-        #expect(publication.changed.map(Self.text) == ["api http://a.test: 10.0.0.2:80 10.0.0.3:80"])
+        #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: 10.0.0.2:80 10.0.0.3:80"])
+        try await until("all are reported") { !stage.reported.value.isEmpty }
         #expect(
-            publication.all.map(Self.text) == [
+            stage.reported.value[0].map(Self.text) == [
                 "api http://a.test: 10.0.0.2:80 10.0.0.3:80", "api http://b.test: 10.0.0.1:80",
             ])
         let count = stage.server.questions.count
         try await until("they are looked up further") { stage.server.questions.count > count + 6 }
-        #expect(stage.published.value.count == 1)
+        #expect(stage.published.value.count == 1 && stage.reported.value.count == 1)
         #expect(stage.lines.lines.value.isEmpty)
     }
 
@@ -151,7 +148,7 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         try await until("it is looked up again") { stage.server.questions.count > count + 2 }
         stage.server.respond { [self] in a($0, 1) }
         try await until("it is published") { !stage.published.value.isEmpty }
-        #expect(stage.published.value[0].changed.map(Self.text) == ["api http://a.test: 10.0.0.1:80"])
+        #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: 10.0.0.1:80"])
         try await until("the end is logged") { stage.lines.lines.value.count == 2 }
         let lines = stage.lines.lines.value
         #expect(
@@ -170,7 +167,7 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         stage.run()
         try await until("the name has no address") { !stage.published.value.isEmpty }
         #expect(ContinuousClock.now - start > .seconds(8))
-        #expect(stage.published.value[0].changed.map(Self.text) == ["api http://a.test: "])
+        #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: "])
         #expect(stage.lines.lines.value.contains("warning upstream host name has no address any more host=a.test"))
     }
 
