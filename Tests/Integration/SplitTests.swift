@@ -1,4 +1,4 @@
-import MartletJSON
+import MartletCore
 import MartletTesting
 import Testing
 
@@ -15,11 +15,13 @@ import Testing
     }
 
     /// A configuration with two upstreams.
-    private static func config(_ apple: AppleFixture, _ endpoints: [String], canary weight: Int) -> String {
+    private static func config(
+        _ apple: AppleFixture, _ endpoints: [String], canary weight: Int, more: String = ""
+    ) -> String {
         var config = GatewayConfig(
             endpoints: [endpoints[0]], providers: apple.provider(), routes: routes(canary: weight))
         config.upstreams += "next: { endpoints: [\"\(endpoints[1])\"] }\n"
-        config.more = "assertion: { issuer: https://gw.example.com }\n"
+        config.more = more
         return config.text
     }
 
@@ -49,14 +51,17 @@ import Testing
 
     @Test func `the assertion is for the upstream that gets it, and anonymous clients stay, too`() throws {
         let (apple, upstreams) = (try AppleFixture(), try Self.upstreams())
-        try withMartlet(Self.config(apple, upstreams.map(\.url), canary: 50)) { gateway throws in
+        let folder = try TemporaryFolder()
+        let path = try folder.write(try SigningKey("assertion", .p256).privatePEM(), to: "assertion.pem")
+        let more = "assertion: { issuer: \"https://gw.example.com\", key_file: \"\(path)\" }"
+        try withMartlet(Self.config(apple, upstreams.map(\.url), canary: 50, more: more)) { gateway throws in
             for number in 0..<12 {
                 let token = bearer(try apple.token(subject: "00\(number).0123456789abcdef0123456789abcdef.0001"))
                 let name = try gateway.get("/v1/a", token).text
                 let upstream = upstreams[name == "api" ? 0 : 1]
                 let assertion = try #require(upstream.requests.last?["X-Auth-Assertion"])
                 let payload = try #require(assertion.split(separator: ".").dropFirst().first)
-                let claims = try #require(decodedBase64URL(String(payload)))
+                let claims = try #require(Base64URL.decode(Array(payload.utf8)))
                 #expect(String(decoding: claims, as: UTF8.self).contains("\"aud\":\"\(name)\""), "\(name)")
             }
             #expect(Set(try (0..<8).map { _ in try gateway.get("/open/a").text }).count == 1)

@@ -92,6 +92,7 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = try outcome(of: response, request, path)
                 return explanation
             }
+            if isLoop(request) { throw Stop(.loopDetected) }
             explanation.upstream = upstream(of: route, explanation)
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = try upstreamPath(path, route)
@@ -207,6 +208,13 @@ package struct RequestExplainer: Sendable {
     }
 
     // MARK: Upstream
+
+    /// Whether this gateway has forwarded the request already.
+    private func isLoop(_ request: Request) -> Bool {
+        request.fields.contains { field in
+            field.known == .via && snapshot.pseudonym.isIn(request.bytes.span.extracting(field.value.bounds))
+        }
+    }
 
     /// The upstream that the request is sent to, if that does not depend on more than the explanation knows.
     private func upstream(of route: Route, _ explanation: RequestExplanation) -> Int? {

@@ -8,6 +8,7 @@ internal import MartletResponder
 package import MartletRouter
 
 /// One configuration, compiled and immutable: what every loop works from until the next reload.
+// lint:large-type one property for each part of a configuration
 package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let upstreams: [Upstream]
@@ -30,6 +31,8 @@ package final class Snapshot: Sendable {
     let removals: [FieldNameSet]
     /// For each route, what only few routes have.
     let routeRules: [RouteRules]
+    /// How requests for upstreams are signed.
+    let pseudonym: ViaPseudonym
     /// The meanings of client fields.
     let clientFields: FieldNameTable
     /// The gateway's own endpoints.
@@ -83,6 +86,7 @@ package final class Snapshot: Sendable {
         }
         self.removals = removals
         routeRules = routes.routes.map(RouteRules.init)
+        pseudonym = ViaPseudonym(routes: routes.configured.map(\.name), upstreams: upstreams)
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }

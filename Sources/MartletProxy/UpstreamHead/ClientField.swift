@@ -21,6 +21,8 @@ enum ClientField: UInt8 {
     /// It has the letters of `X-Request-Id`, and is treated like it if it has the same length: `X-RequestId` is another
     /// name, in legitimate use.
     case requestIDLookAlike
+    /// Where the request has been.
+    case via
 
     /// The kind for a code in the table; most fields are plain.
     @inline(__always)
@@ -71,7 +73,7 @@ enum ClientField: UInt8 {
     private static let knownKinds: [(KnownField, ClientField)] = [
         (.connection, own), (.contentLength, own), (.transferEncoding, own), (.te, own), (.upgrade, own),
         (.keepAlive, own), (.proxyConnection, own), (.proxyAuthorization, own), (.proxyAuthenticate, own),
-        (.xRequestID, own), (.via, own), (.host, host), (.expect, expect), (.trailer, trailer),
+        (.xRequestID, own), (.via, via), (.host, host), (.expect, expect), (.trailer, trailer),
         (.authorization, authorization), (.forwarded, forwarded), (.xForwardedFor, forwardedFor),
         (.xForwardedProto, forwardedProto), (.xForwardedHost, forwardedHost),
     ]

@@ -44,6 +44,8 @@ struct RequestFieldFilter: ~Copyable {
         static let host = Seen(rawValue: 16)
         /// One that was held back.
         static let methodOverride = Seen(rawValue: 32)
+        /// A forwarded one.
+        static let via = Seen(rawValue: 64)
     }
 
     private let rules: Rules
@@ -126,10 +128,17 @@ struct RequestFieldFilter: ~Copyable {
                 seen.insert(.methodOverride)
                 return false
             }
+        case .via: seen.insert(.via)
         case .requestIDLookAlike: if field.name.count == KnownField.xRequestID.name.utf8CodeUnitCount { return false }
         }
         return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
     }
+
+    /// Whether there is anything to look at a second time.
+    var needsReview: Bool { !seen.isDisjoint(with: [.methodOverride, .via]) }
+
+    /// Whether another proxy has forwarded the request, or its client claims so.
+    var hasPassedProxy: Bool { seen.contains(.via) }
 
     /// Whether a method override was held back until it is known whether methods matter for the request.
     var hasHeldOverride: Bool { seen.contains(.methodOverride) }

@@ -27,8 +27,10 @@ extension RequestRouter {
         if case .hash = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.balance {
             unsafe setHash(of: exchange, cluster, bytes, &loop)
         }
-        guard unsafe writeHead(exchange, request, for: upstream, bytes, &loop) else {
-            return loop.reject(exchange, .malformed(.rewriteRejected))
+        switch unsafe writeHead(exchange, request, for: upstream, bytes, &loop) {
+        case .written: break
+        case .badPath: return loop.reject(exchange, .malformed(.rewriteRejected))
+        case .loop: return loop.reject(exchange, .loopDetected)
         }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
@@ -61,13 +63,21 @@ extension RequestRouter {
         return loop.context.snapshot.routeRules[route].split?.upstream(for: key) ?? 0
     }
 
+    /// What became of a head for an upstream.
+    private enum WrittenHead: UInt8 {
+        case written
+        /// The rewritten path is none that an upstream may get.
+        case badPath
+        /// The request has been here already.
+        case loop
+    }
+
     /// Writes the upstream's head, and stores what will be needed of it.
-    /// - Returns: whether there is one: the rewritten path is one that an upstream may get.
     @inline(__always)
     private mutating func writeHead(
         _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, for upstream: Int,
         _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
+    ) -> WrittenHead {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
         let tunnel = unsafe lent.pointee.tunnel
@@ -88,9 +98,10 @@ extension RequestRouter {
                 request, &head, bytes, from: &connection.pointee.origin, $0, trailers: &lent.pointee.trailers,
                 into: &lent.pointee.forwarding.head)
         }
-        guard !written.isRejected else { return false }
+        if written.isRejected { return .badPath }
+        if written.isLoop { return .loop }
         unsafe lent.pointee.headerRules.begin(route: request.route, rules: written.rules)
         unsafe lent.pointee.forwarding.hostLine = written.hostLine
-        return true
+        return .written
     }
 }

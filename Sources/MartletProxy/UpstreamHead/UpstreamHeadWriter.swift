@@ -57,6 +57,8 @@ enum UpstreamHeadWriter {
         var hostLine: (start: Int, end: Int) = (0, 0)
         /// The rewritten path is none that an upstream may get: the head must not be sent.
         var isRejected = false
+        /// This gateway has forwarded the request already: the head must not be sent.
+        var isLoop = false
     }
 
     /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields.
@@ -99,8 +101,8 @@ enum UpstreamHeadWriter {
             }
         }
         unsafe filter.endFields(bytes, into: &out)
-        if filter.hasHeldOverride {
-            unsafe writeOverrides(&head, bytes, path: request.path, snapshot, request.route, into: &out)
+        if filter.needsReview {
+            written.isLoop = unsafe review(filter, request, &head, bytes, snapshot, into: &out)
         }
         if filter.isHostMissing {
             written.hostLine = unsafe writeHost(
@@ -111,10 +113,12 @@ enum UpstreamHeadWriter {
         }
         if unsafe !request.upgrade.isEmpty { unsafe writeUpgrade(request.upgrade, into: &out) }
         if request.isStream {
-            out.append("Via: 2.0 martlet\r\nX-Forwarded-For: ")
+            out.append("Via: 2.0 martlet-")
         } else {
-            out.append("Via: 1.1 martlet\r\nX-Forwarded-For: ")
+            out.append("Via: 1.1 martlet-")
         }
+        snapshot.pseudonym.writeDigits(into: &out)
+        out.append("\r\nX-Forwarded-For: ")
         if filter.extendsChain { unsafe writeChain(&head, bytes, into: &out) }
         unsafe filter.writeForwarding(origin.address.text, authority: bytes[head.authority], into: &out)
         out.append("\r\nX-Request-Id: ")
@@ -172,26 +176,6 @@ enum UpstreamHeadWriter {
         unsafe out.append(bytes[first])
         while let next = kept.next(all) { unsafe out.append(bytes[next]) }
         out.append("\r\n")
-    }
-
-    /// Writes the method overrides that were held back, if no route for the host and path matches methods.
-    @inline(never)
-    private static func writeOverrides(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>,
-        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
-    ) {
-        guard unsafe !snapshot.routes.restrictsMethods(authority: bytes[head.authority].span, path: path.span) else {
-            return
-        }
-        let removals = snapshot.removals[route]
-        for index in 0..<head.fields.count {
-            let field = head.fields[index]
-            let kind = unsafe snapshot.clientFields.value(of: field, in: bytes.span)
-            guard kind == ClientField.methodOverride.rawValue, !field.isNeverForwarded,
-                unsafe !removals.contains(field, in: bytes.span)
-            else { continue }
-            unsafe out.append(bytes[field.line])
-        }
     }
 
     /// Writes the request line and `Host` where they change.

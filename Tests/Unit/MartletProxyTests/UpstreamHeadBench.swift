@@ -22,6 +22,9 @@ struct UpstreamHeadBench {
         func fields(_ name: String) -> [String] { lines.filter { $0.hasPrefix(name + ":") } }
     }
 
+    /// What the gateway calls itself in `Via`.
+    static let pseudonym = UpstreamHeadBench().snapshot.pseudonym.text
+
     private static let somewhere = SourceLocation(file: "config.yaml", line: 1, column: 1)
 
     let snapshot: Snapshot

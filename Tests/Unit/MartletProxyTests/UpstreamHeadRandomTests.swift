@@ -20,7 +20,7 @@ import Testing
     private static let hostile = [
         "X-Auth-Subject: eve", "x_auth.email: eve", "XAuth-Roles: eve", "X-Auth-Assertion: eve", "X-Request-Id: eve",
         "X_Request_Id: eve", "X-Forwarded-For: eve", "X-Forwarded-Proto: eve", "X-Forwarded-Host: eve",
-        "X-Forwarded-User: eve", "Forwarded: for=eve", "X-Real-IP: eve", "Remote-User: eve", "Via: 1.0 eve",
+        "X-Forwarded-User: eve", "Forwarded: for=eve", "X-Real-IP: eve", "Remote-User: eve", "V-ia: 1.0 eve",
         "X-Original-URL: /eve", "Author-ization: eve", "X-A%41: eve", "Proxy-Authorization: eve",
     ]
     /// Fields that every upstream gets, in the client's order.
@@ -34,7 +34,8 @@ import Testing
 
     /// The gateway's own fields, and how their lines begin.
     private static let gateway = [
-        "Via: 1.1 martlet", "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: a",
+        "Via: 1.1 \(UpstreamHeadBench.pseudonym)", "X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: http",
+        "X-Forwarded-Host: a",
         "X-Request-Id: 0123", "X-Auth-Subject: ada",
     ]
     private static let names = [

@@ -10,7 +10,7 @@ import Testing
         let outcome = bench.write("GET /a?b=c HTTP/1.1\r\nHost: example.com\r\nAccept: x\r\n\r\n")
         #expect(
             outcome.text == """
-                GET /a?b=c HTTP/1.1\r\nHost: example.com\r\nAccept: x\r\nVia: 1.1 martlet\r
+                GET /a?b=c HTTP/1.1\r\nHost: example.com\r\nAccept: x\r\nVia: 1.1 \(UpstreamHeadBench.pseudonym)\r
                 X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: example.com\r
                 X-Request-Id: 0123\r\nX-Auth-Subject: ada\r\nX-Auth-Provider: apple\r\n\r\n
                 """)
@@ -104,7 +104,7 @@ import Testing
         FieldCase("X-Own%41: 1", untrusted: false, trusted: false),
         FieldCase("Keep-Alive: timeout=5", untrusted: false, trusted: false),
         FieldCase("TE: trailers", untrusted: false, trusted: false),
-        FieldCase("Via: 1.0 other", untrusted: false, trusted: false),
+        FieldCase("Via: 1.0 other", untrusted: true, trusted: true),
         FieldCase("HTTP2-Settings: x", untrusted: false, trusted: false),
         FieldCase("Author-ization: Bearer t", untrusted: false, trusted: false),
         FieldCase("X-Request-Id: eve", untrusted: false, trusted: false),
@@ -201,9 +201,16 @@ import Testing
 
     @Test func `Via names the protocol of the client`() {
         var bench = UpstreamHeadBench()
-        #expect(bench.write(field: "A: b").fields("Via") == ["Via: 1.1 martlet"])
+        #expect(bench.write(field: "A: b").fields("Via") == ["Via: 1.1 \(bench.snapshot.pseudonym.text)"])
         bench.isStream = true
-        #expect(bench.write(field: "A: b").fields("Via") == ["Via: 2.0 martlet"])
+        #expect(bench.write(field: "A: b").fields("Via") == ["Via: 2.0 \(bench.snapshot.pseudonym.text)"])
+        bench.isStream = false
+        let others = bench.write(field: "Via: 1.0 fred, 1.1 martlet-00000000 (x)\r\nvia: 1.1 p.example")
+        #expect(
+            others.lines.filter { $0.lowercased().hasPrefix("via") } == [
+                "Via: 1.0 fred, 1.1 martlet-00000000 (x)", "via: 1.1 p.example",
+                "Via: 1.1 \(bench.snapshot.pseudonym.text)",
+            ])
     }
 
     @Test func `an upgrade is offered with the client's spelling`() {

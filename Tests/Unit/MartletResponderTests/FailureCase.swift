@@ -135,6 +135,7 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
             .upgradeNotCarried, 502, "Bad Gateway", "upstream_unavailable", "upstream.carries_no_upgrades", grpc: 14),
         FailureCase(
             .upstreamUnavailable("test.reason"), 502, "Bad Gateway", "upstream_unavailable", "test.reason", grpc: 14),
+        FailureCase(.loopDetected, 508, "Loop Detected", "loop_detected", "request.loop_detected", grpc: 13),
         FailureCase(.upstreamInvalid("test.reason"), 502, "Bad Gateway", "upstream_invalid", "test.reason", grpc: 14),
         FailureCase(
             .upstreamTimeout("test.reason"), 504, "Gateway Timeout", "upstream_timeout", "test.reason", grpc: 4),
