@@ -55,6 +55,10 @@ struct CheckCommand {
             return Output.error("\(name): \(diagnostics.warnings.count) warnings; --strict treats warnings as errors\n")
         }
         Output.line("\(name): ok, \(blueprint.routes.configured.count) routes")
+        let checks = blueprint.routes.configured.filter(\.servesChecksOnly).map { TerminalText.escaped($0.name) }
+        guard !checks.isEmpty else { return }
+        let names = checks.joined(separator: ", ")
+        Output.line("\(name): note: without an upstream, for checks of another proxy alone: \(names)")
     }
 
     private func report(_ finding: OnlineFinding) {

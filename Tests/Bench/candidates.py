@@ -171,6 +171,7 @@ server:
   workers: {workers}
   limits: {{ connections: 15000 }}
   timeouts: {{ idle: 1h }}
+{server}
 admin: {{ address: "127.0.0.1:{admin}" }}
 log: {{ format: json }}
 {more}
@@ -185,14 +186,14 @@ routes:
 ROUTES = """  - { name: all, match: { path: "/**" }, auth: { providers: [apple] }, upstream: origin }"""
 
 
-def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", routes=ROUTES, endpoint=None):
+def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", providers="", routes=ROUTES, endpoint=None):
     """Writes a configuration of the gateway into a new folder: the folder, and its ports."""
     folder = bench.work / name.lower().replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     ports = {listener: free_port() for listener in ("http", "tls", "admin")}
     (folder / "config.yaml").write_text(MARTLET.format(
         port=ports["http"], tls=ports["tls"], admin=ports["admin"], certificate=bench.certificate,
-        key=bench.certificate_key, workers=workers, audience=AUDIENCE, origin=bench.origin, more=more,
+        key=bench.certificate_key, workers=workers, server=server, audience=AUDIENCE, origin=bench.origin, more=more,
         endpoint=endpoint or f"http://127.0.0.1:{bench.origin}", providers=providers, routes=routes))
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 

@@ -20,6 +20,7 @@ ALL = {
     "uploads": rows_cpu.uploads,
     "latency": rows_latency.latency,
     "hits": rows_latency.hits,
+    "checks": rows_cpu.checks,
     "tls": rows_cpu.tls,
     "http2": rows_cpu.http2,
     "idle": rows_process.idle,

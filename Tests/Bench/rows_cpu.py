@@ -5,7 +5,7 @@ import statistics
 
 import candidates
 from bench import best_of, get, ratios
-from candidates import haproxy, haproxy_spliced, martlet, nginx, nginx_unbuffered
+from candidates import MANY, haproxy, haproxy_spliced, martlet, nginx, nginx_unbuffered
 from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run
 from row import Row, microseconds
 
@@ -48,6 +48,48 @@ def known(bench):
             f"· beside {candidate.name}{mark}", microseconds(figures["Martlet"]), microseconds(figures[candidate.name]), ratio))
     rows += [Row(f"· beside {name}, verifying", "–", why) for name, why in bench.absent.items() if name != "Martlet"]
     bench.by_candidate = {name: statistics.median(values) for name, values in figures.items()}
+    return rows
+
+
+def asking_nginx(bench, name, port):
+    """nginx in front of the origin, which asks a port about each request."""
+    location = (
+        "location = /asked { internal; proxy_pass http://asked/auth/check; proxy_pass_request_body off; "
+        'proxy_set_header Content-Length ""; proxy_set_header Connection ""; '
+        "proxy_set_header X-Original-URI $request_uri; proxy_set_header X-Original-Method $request_method; }")
+    upstream = f"upstream asked {{ server 127.0.0.1:{port}; keepalive 256; keepalive_requests {MANY}; keepalive_time 24h; }}"
+    return nginx(bench, name, "auth_request /asked;", location, http=upstream)
+
+
+def checks(bench):
+    """Checks of one known token for another proxy, beside a proxied request and beside nginx with a static 200 as response;
+    and what nginx itself needs for asking either."""
+    asked = martlet(bench, server="  trusted_proxies: [127.0.0.1/32]")
+    proxying = martlet(bench, "Martlet, proxying")
+    static = nginx(bench, "nginx, static 200", server="location = /auth/check { return 200; }")
+    fronts = [
+        asking_nginx(bench, "nginx, asking Martlet", asked.port),
+        asking_nginx(bench, "nginx, asking for a static 200", static.port),
+    ]
+    group, token = [asked, proxying, static, *fronts], bench.tokens.one()
+
+    def load(candidate, seconds):
+        is_asked = candidate in (asked, static)
+        described = ["X-Original-URI: /1k", "X-Original-Method: GET"] if is_asked else []
+        url = candidate.url("/auth/check" if is_asked else "/1k")
+        return bench.load.wrk(url, seconds, token=token, headers=described)
+
+    try:
+        for candidate in group:
+            load(candidate, 1)
+        figures = bench.interleaved(group, lambda candidate: bench.cpu(candidate, lambda: load(candidate, bench.seconds)))
+    finally:
+        bench.stop(*group)
+    rows = [compare("one known token, checked: CPU per check", figures, [proxying.name], 1.00)]
+    for other in (static, *fronts):
+        rows.append(Row(
+            f"· beside {other.name}", microseconds(figures["Martlet"]), microseconds(figures[other.name]),
+            ratios(figures["Martlet"], figures[other.name])))
     return rows
 
 

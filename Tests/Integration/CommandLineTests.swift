@@ -102,6 +102,21 @@ import Testing
                 == .exited(0))
     }
 
+    @Test func `check names the routes that serve checks of another proxy alone`() throws {
+        let text = """
+            version: 1
+            server: { trusted_proxies: [127.0.0.1/32] }
+            routes:
+              - { name: one, match: { path: /one }, auth: none }
+              - { name: two, match: { path: /two }, auth: none }
+
+            """
+        let folder = try TemporaryFolder()
+        let result = try Self.martlet("check", "--strict", "--config", try folder.write(text, to: "config.yaml"))
+        #expect(result.ending == .exited(0) && result.errorOutput.isEmpty, "\(result)")
+        #expect(result.output.hasSuffix(": note: without an upstream, for checks of another proxy alone: one, two\n"))
+    }
+
     @Test func `check as JSON`() throws {
         func document(_ text: String, _ exit: Int32) throws -> JSONObject {
             let folder = try TemporaryFolder()

@@ -71,6 +71,7 @@ extension EventLoop {
         var result = resultEpoch == authenticator.epoch ? result : nil
         let hasBody = !loop.exchanges[exchange].body.framing.isEmpty
         if !loop.exchanges[exchange].request.check.isEmpty {
+            loop.exchanges[exchange].request.check.remove(.isDescribed)
             // The body that the credential vouches for stays with the proxy.
             if case .success(let verified) = result, verified.principal.identity.bodyDigest != nil {
                 result = .failure(.malformed("check.body_not_read"))

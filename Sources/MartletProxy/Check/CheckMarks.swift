@@ -2,7 +2,7 @@ internal import MartletHTTP
 
 /// What an exchange is, if a proxy asks by it about a client's request; empty for every other exchange.
 struct CheckMarks: OptionSet, Sendable {
-    let rawValue: UInt8
+    let rawValue: UInt16
 
     static let isCheck = CheckMarks(rawValue: 1)
     /// 400, 429 and 503 are 403.
@@ -19,6 +19,8 @@ struct CheckMarks: OptionSet, Sendable {
     static let mayHaveBody = CheckMarks(rawValue: 64)
     /// The proxy asks by gRPC.
     static let isCall = CheckMarks(rawValue: 128)
+    /// The head is that of the described request; until then, and when it is parsed again, its path is the endpoint's.
+    static let isDescribed = CheckMarks(rawValue: 256)
 
     /// What a call says of itself, and not by the query of its path.
     static let ofCall: CheckMarks = [.isCall, .deniesAlike, .redirectsBrowsers]
@@ -39,7 +41,7 @@ struct CheckMarks: OptionSet, Sendable {
         self = marks
     }
 
-    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(rawValue: UInt16) { self.rawValue = rawValue }
 
     private static func spells(_ bytes: Span<UInt8>, _ text: String) -> Bool {
         guard bytes.count == text.utf8.count else { return false }

@@ -20,7 +20,7 @@ extension RequestRouter {
     ) -> RoutedRequest? {
         // The head is described already where a proof was found to be valid without waiting. One that is parsed again has
         // the path of the endpoint.
-        if mount == CompiledRoute.checksOnly, !loop.exchanges[exchange].request.check.isEmpty {
+        if mount == CompiledRoute.checksOnly, loop.exchanges[exchange].request.check.contains(.isDescribed) {
             return RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: -1)
         }
         if isDescribed {
@@ -71,6 +71,7 @@ extension RequestRouter {
             let described = unsafe try CheckedRequest(describedBy: head, bytes.span, at: endpoint.span)
             unsafe head.describe(described, in: bytes.span)
             marks.add(described, method: head.method)
+            marks.insert(.isDescribed)
         } catch {
             loop.reject(exchange, .check(error))
             return false
@@ -85,6 +86,10 @@ extension RequestRouter {
     @inline(never)
     mutating func respondToCheck(_ request: consuming AuthorizedRequest, _ loop: inout LoopState) {
         let exchange = Handle<Exchange>(request.exchange)
+        // A reload that moves the endpoint while a credential is verified: nothing was decided about the request.
+        guard loop.exchanges[exchange].request.check.contains(.isDescribed) else {
+            return loop.reject(exchange, .noRoute("check.own_path"))
+        }
         CheckExchanges.count(exchange, &loop)
         let isComplete = loop.exchanges[exchange].body.isComplete
         loop.exchanges[exchange].response.start(

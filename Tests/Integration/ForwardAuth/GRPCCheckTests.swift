@@ -103,7 +103,7 @@ private struct Decision {
         """
 
     private static func withChecks(
-        server: String = "trusted_proxies: [127.0.0.1/32]", more: String = "",
+        server: String = "trusted_proxies: [127.0.0.1/32]", routes: String = routes, more: String = "",
         _ body: (Gateway, HTTP2Peer, AppleFixture) throws -> Void
     ) throws {
         try withAppleGateway(routes: routes, server: server, more: more) { gateway, upstream, apple throws in
@@ -200,6 +200,33 @@ private struct Decision {
             let large = Self.request("GET", "/public/x", [("x-large", String(repeating: "a", count: 70_000))])
             #expect(try Self.send(Self.framed(large), peer).value(of: "grpc-status") == "8")
             expectRejection(try gateway.exchange("POST", Self.method, body: whole), 404, "no_route")
+        }
+    }
+
+    @Test func `count for the limits of the route, and say what is left`() throws {
+        let routes = "- { name: few, match: { path: /few }, auth: none, limits: { rate: [few], announce: true } }"
+        let more = "rate_limits: { few: { key: address, rate: 1/h, burst: 1 } }"
+        try Self.withChecks(routes: routes, more: more) { _, peer, _ throws in
+            let first = try Self.check(Self.request("GET", "/few"), peer)
+            #expect(first.status == "passes" && first.added.contains { $0.hasPrefix("ratelimit: ") }, "\(first)")
+            let second = try Self.check(Self.request("GET", "/few"), peer)
+            #expect(second.code == "8" && second.status == "429", "\(second)")
+            #expect(second.headers.contains { $0.hasPrefix("retry-after: ") })
+            let alike = Self.request("GET", "/few", extensions: [("deny", "403")])
+            #expect(try Self.check(alike, peer).status == "403")
+        }
+    }
+
+    @Test func `send a navigation to sign in where they say so`() throws {
+        let more = "sessions: {}\nbrowser: { origin: https://api.example.com }"
+        try Self.withChecks(more: more) { _, peer, _ throws in
+            let fields = [("sec-fetch-mode", "navigate"), ("accept", "text/html")]
+            let plain = try Self.check(Self.request("GET", "/v1/x?a=b", fields), peer)
+            #expect(plain.status == "401")
+            let browser = Self.request("GET", "/v1/x?a=b", fields, extensions: [("browser", "1")])
+            let decision = try Self.check(browser, peer)
+            #expect(decision.code == "7" && decision.status == "302", "\(decision)")
+            #expect(decision.headers.contains { $0.hasPrefix("location: ") && $0.contains("/auth/sign-in?return_to=") })
         }
     }
 

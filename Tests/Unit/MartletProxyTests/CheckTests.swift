@@ -152,6 +152,15 @@ import Testing
         #expect(bench.run { !$0.exchanges[exchange].request.check.isEmpty })
     }
 
+    @Test func `a head that is not described yet is none of a route for checks`() throws {
+        let bench = try Self.bench()
+        let text = "GET /only/x HTTP/1.1\r\nHost: a\r\n\r\n"
+        let exchange = bench.begin(text, on: bench.openClient(isTrusted: true).downstream)
+        bench.run { $0.exchanges[exchange].request.check = .isCheck }
+        #expect(!bench.route(text, exchange))
+        #expect(bench.log().contains { $0.contains(" router.checks_only ") })
+    }
+
     @Test func `a check of an upgrade opens no tunnel`() throws {
         let bench = try Self.bench()
         let fields = [
