@@ -4,6 +4,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletIdentities
 internal import MartletProvider
+internal import MartletProxy
 internal import MartletRedis
 package import MartletReports
 internal import MartletRouter
@@ -53,6 +54,8 @@ extension Gateway: AdminSource {
                 revocations: graph.jobs?.runner.pendingRevocations, webhooks: graph.events?.statuses ?? []),
             hashesWaiting: services.hashing.waiting,
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
+            limits: AdminReport.Limits(
+                graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
             addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version)
     }
