@@ -6,6 +6,7 @@ package import MartletRedis
 package import MartletReports
 
 /// A snapshot of everything that the admin pages show, as plain values.
+// lint:large-type everything that the admin pages show
 package struct AdminReport: Sendable {
     /// A provider and its health; `nil` if it does not report any.
     package struct Provider: Sendable {
@@ -66,6 +67,17 @@ package struct AdminReport: Sendable {
         case redis(RedisStatus)
     }
 
+    /// The rate limits, and how often those that count in the store had no response.
+    package struct Limits: Sendable {
+        let reports: [LimitReport]
+        /// `nil` without a shared limit.
+        let storeFailures: Int?
+
+        package init(_ reports: [LimitReport] = [], storeFailures: Int? = nil) {
+            (self.reports, self.storeFailures) = (reports, storeFailures)
+        }
+    }
+
     /// What is left to do of changes of accounts.
     package struct Backlog: Sendable {
         /// The revocations of grants that have not succeeded; `nil` if another instance counts them.
@@ -99,6 +111,8 @@ package struct AdminReport: Sendable {
     let hashesWaiting: Int
     /// Every certificate that the gateway presents to clients and upstreams.
     let certificates: [Certificate]
+    /// Every rate limit with the counters of this instance.
+    let limits: Limits
     /// The addresses of the public listeners.
     let addresses: [String]
     let droppedLogBatches: Int
@@ -117,7 +131,8 @@ package struct AdminReport: Sendable {
         readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
         ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
         accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
-        addresses: [String], droppedLogBatches: Int, reloads: ReloadRecord, process: ProcessStatus = .current(),
+        limits: Limits = Limits(), addresses: [String], droppedLogBatches: Int,
+        reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = []
     ) {
@@ -133,6 +148,7 @@ package struct AdminReport: Sendable {
         self.backlog = backlog
         self.hashesWaiting = hashesWaiting
         self.certificates = certificates
+        self.limits = limits
         self.addresses = addresses
         self.droppedLogBatches = droppedLogBatches
         self.reloads = reloads

@@ -21,6 +21,7 @@ struct MetricsPage {
         connections(traffic, report)
         transport(traffic)
         tunnels(traffic)
+        limits(report.limits)
         upstreams(traffic)
         healthChecks(report.healthChecks)
         state(report)
@@ -138,6 +139,29 @@ struct MetricsPage {
         for (reason, count) in traffic.tunnels.ends.sorted(by: { $0.key < $1.key }) {
             out.sample(["reason": reason], count)
         }
+    }
+
+    private mutating func limits(_ limits: AdminReport.Limits) {
+        guard !limits.reports.isEmpty else { return }
+        limit(limits, "admitted_total", .counter, "Requests that the rate limit let pass.", \.admitted)
+        limit(limits, "limited_total", .counter, "Requests that the rate limit rejected.", \.limited)
+        limit(limits, "entries", .gauge, "Keys, such as addresses, that the rate limit knows.", \.entries)
+        limit(
+            limits, "evictions_total", .counter,
+            "Keys that the rate limit gave up for others before their buckets were full.", \.evictions)
+        if let failures = limits.storeFailures {
+            out.single(
+                "martlet_rate_limit_store_failures_total", .counter,
+                "Questions of rate limits to the store without a response in time.", failures)
+        }
+    }
+
+    private mutating func limit(
+        _ limits: AdminReport.Limits, _ name: String, _ kind: MetricsWriter.Kind, _ help: String,
+        _ value: (LimitReport) -> Int
+    ) {
+        out.family("martlet_rate_limit_\(name)", kind, help)
+        for report in limits.reports { out.sample(["limit": report.name], value(report)) }
     }
 
     private mutating func upstreams(_ traffic: Traffic) {

@@ -163,6 +163,22 @@ package struct EndpointReport: Sendable {
     }
 }
 
+/// What one rate limit has counted since it was configured.
+package struct LimitReport: Sendable {
+    package let name: String
+    /// Requests that it has let pass, and that it has rejected.
+    package let admitted: Int
+    package let limited: Int
+    /// Keys that have a bucket, and buckets that were taken over by another key before they were full.
+    package let entries: Int
+    package let evictions: Int
+
+    package init(name: String, admitted: Int, limited: Int, entries: Int, evictions: Int) {
+        (self.name, self.admitted, self.limited) = (name, admitted, limited)
+        (self.entries, self.evictions) = (entries, evictions)
+    }
+}
+
 /// The upper bounds of the latency histogram, in microseconds; the last bucket is open. The event loop has a copy.
 package let latencyBounds: [Int] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,

@@ -4,9 +4,11 @@ package import MartletCore
 package import MartletIdentities
 package import MartletJSON
 package import MartletProvider
+package import MartletResponder
 package import MartletSession
 
 /// The dependencies of the sign-in endpoints; a reload builds new ones.
+// lint:large-type one property for each dependency of the endpoints
 package struct SignInSetup: Sendable {
     package var providers: [ProviderHandle]
     package var sessions: any SessionStoring
@@ -41,6 +43,8 @@ package struct SignInSetup: Sendable {
     package var browser: BrowserSetup?
     /// How long after a request an account is deleted.
     package var deletionGrace = Duration.zero
+    /// Decides before the credential of a login is read whether it comes too often; `nil` without such limits.
+    package var loginLimit: (@Sendable (_ request: LocalRequest) async -> Failure?)?
     /// Rules that give accounts claims.
     package var claimRules = LoginClaimRules()
 

@@ -142,6 +142,30 @@ extension RouteLimitsConfiguration {
 }
 
 extension GatewayConfiguration {
+    /// The same for the limits of logins, whose callers are unknown.
+    private func checkLoginLimits(
+        _ names: [String], _ needingCaller: Set<String>, _ reader: inout ConfigurationReader
+    ) {
+        var seen: Set<String> = []
+        for name in sessions.loginLimits {
+            let text = quoted(name.value)
+            if !names.contains(name.value) {
+                reader.error(
+                    .configUnknownLimit, at: name.location,
+                    "sessions.limits.login names rate limit \(text), which is not defined"
+                        + Suggestion.phrase(for: name.value, among: names))
+            } else if !seen.insert(name.value).inserted {
+                reader.error(
+                    .configDuplicateName, at: name.location, "sessions.limits.login names rate limit \(text) twice")
+            } else if needingCaller.contains(name.value) {
+                reader.error(
+                    .configBadValue, at: name.location,
+                    "sessions.limits.login is decided before the credential is read, but rate limit \(text) counts by the caller"
+                )
+            }
+        }
+    }
+
     /// Records an error for each rate limit of a route that is not defined or can never decide, and a warning for each
     /// that no route uses.
     func checkRateLimits(_ reader: inout ConfigurationReader) {
@@ -157,6 +181,8 @@ extension GatewayConfiguration {
                 )
             }
         }
+        checkLoginLimits(names, needingCaller, &reader)
+        used.formUnion(sessions.loginLimits.map(\.value))
         for route in routes {
             var seen: Set<String> = []
             for name in route.limits.rates {
@@ -181,7 +207,7 @@ extension GatewayConfiguration {
         guard !reader.diagnostics.hasErrors else { return }
         for name in defined where !used.contains(name.value) {
             reader.diagnostics.warning(
-                .configUnused, at: name.location, "no route uses rate limit \(quoted(name.value))")
+                .configUnused, at: name.location, "no route uses rate limit \(quoted(name.value)), and no login")
         }
     }
 }

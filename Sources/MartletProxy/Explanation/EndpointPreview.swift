@@ -52,9 +52,10 @@ package struct EndpointPreview: Sendable {
         var position: Int?
         if usable.count == 1 || (hash != 0 && !hasNames) {
             var balancer = Balancer()
-            position = balancer.choose(
-                traffic.balance, hash: hash == 0 ? nil : hash, avoiding: nil, panicThreshold: 0, among: candidates
-            )?.position
+            position =
+                balancer.choose(
+                    traffic.balance, hash: hash == 0 ? nil : hash, avoiding: nil, panicThreshold: 0, among: candidates
+                )?.position
         }
         chosen = position.map { EndpointText.url(upstream.members[$0].address.value) }
         endpoints = upstream.members.map { member in

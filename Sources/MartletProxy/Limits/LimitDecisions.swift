@@ -31,6 +31,9 @@ struct LimitDecisions {
     @inline(__always)
     static func bit(_ index: Int) -> UInt16 { 1 << UInt16(truncatingIfNeeded: index) }
 
+    /// Whether one limit lets the request pass.
+    func isAllowed(_ index: Int) -> Bool { decisions[index].isAllowed }
+
     /// Records what one limit decided.
     mutating func record(_ decision: TokenDecision, of index: Int, _ rate: TokenRate) {
         decisions[index] = decision
@@ -51,6 +54,15 @@ struct LimitDecisions {
     mutating func recordUncounted(_ index: Int) {
         decided |= Self.bit(index)
         decisions[index] = TokenDecision(isAllowed: true, missing: 0)
+    }
+
+    /// Decides as the limit's `on_store_error` says.
+    mutating func recordWithoutStore(_ index: Int, _ limit: PlannedLimit, _ key: RateKey, at now: Int64) {
+        switch limit.onStoreError {
+        case .local: record(limit.table.take(key, limit.rate, at: now), of: index, limit.rate)
+        case .deny: recordStoreFailure(of: index, limit.rate)
+        case .allow: recordUncounted(index)
+        }
     }
 
     /// Whether a limit has decided: where one rejects a request, others may not have been asked.

@@ -64,6 +64,7 @@ extension RequestRouter {
         } else {
             for index in range { unsafe takeLocal(plan.limits[index], index, exchange, bytes, &decisions, &loop) }
         }
+        plan.count(decisions, range)
         guard decisions.areAllowed else {
             unsafe giveBack(&decisions, exchange, plan, range, bytes, &loop)
             announce(decisions, exchange, plan, range, continues: false, &loop)

@@ -1,4 +1,3 @@
-internal import MartletConfig
 internal import MartletLimits
 
 /// Counts requests in the store, where a route has limits that are shared.
@@ -26,7 +25,7 @@ extension RequestRouter {
             switch shared.take(key, limit.rate, at: loop.now) {
             case .decided(let decision): record(decision, of: index, limit, key, &decisions, &loop)
             case .ask: missing |= LimitDecisions.bit(index)
-            case .unavailable: decideWithoutStore(index, limit, key, &decisions, &loop)
+            case .unavailable: decisions.recordWithoutStore(index, limit, key, at: loop.now)
             }
         }
         guard missing != 0, decisions.areAllowed else { return decisions }
@@ -59,7 +58,7 @@ extension RequestRouter {
             let (limit, bit) = (plan.limits[index], LimitDecisions.bit(index))
             if failed & bit != 0 {
                 let key = unsafe key(of: limit, exchange, bytes, &loop)
-                decideWithoutStore(index, limit, key, &decisions, &loop)
+                decisions.recordWithoutStore(index, limit, key, at: loop.now)
             } else if decisions.storeTokens & bit != 0, limit.countsAlong {
                 _ = limit.table.take(unsafe key(of: limit, exchange, bytes, &loop), limit.rate, at: loop.now)
             }
@@ -76,17 +75,5 @@ extension RequestRouter {
         guard decision.isAllowed else { return }
         decisions.storeTokens |= LimitDecisions.bit(index)
         if limit.countsAlong { _ = limit.table.take(key, limit.rate, at: loop.now) }
-    }
-
-    /// Decides as `on_store_error` says.
-    private func decideWithoutStore(
-        _ index: Int, _ limit: PlannedLimit, _ key: RateKey, _ decisions: inout LimitDecisions,
-        _ loop: inout LoopState
-    ) {
-        switch limit.onStoreError {
-        case .local: decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
-        case .deny: decisions.recordStoreFailure(of: index, limit.rate)
-        case .allow: decisions.recordUncounted(index)
-        }
     }
 }

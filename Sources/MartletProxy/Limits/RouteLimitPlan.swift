@@ -6,12 +6,32 @@ private import Synchronization
 package final class LimitBuckets: Sendable {
     let table: RateTable
     let shared: SharedRateTable?
+    let counts = LimitCounts()
+    /// Whether the table is in use.
+    let isLocal: Bool
 
     /// - Parameter client: where it counts in the store.
     init(_ limit: RateLimitConfiguration, entries: Int, client: StoreClient?) {
-        let isLocal = !limit.isShared || limit.onStoreError == .local
+        isLocal = !limit.isShared || limit.onStoreError == .local
         table = RateTable(entries: isLocal ? entries : 1)
         shared = limit.isShared ? client.map { SharedRateTable(entries: entries, client: $0) } : nil
+    }
+}
+
+/// How many requests a limit has let pass and rejected, over all event loops.
+final class LimitCounts: Sendable {
+    private let passed = Atomic<Int>(0)
+    private let rejected = Atomic<Int>(0)
+
+    /// The requests that it has let pass.
+    var admitted: Int { passed.load(ordering: .relaxed) }
+
+    /// The requests that it has rejected.
+    var limited: Int { rejected.load(ordering: .relaxed) }
+
+    /// Counts a request.
+    func count(isAllowed: Bool) {
+        if isAllowed { passed.add(1, ordering: .relaxed) } else { rejected.add(1, ordering: .relaxed) }
     }
 }
 
@@ -40,9 +60,11 @@ final class PlannedLimit: Sendable {
     /// The buckets in the store; `nil` for a limit of this process.
     let shared: SharedRateTable?
     let onStoreError: RateLimitConfiguration.StoreErrorPolicy
+    let counts: LimitCounts
 
     init(_ limit: RateLimitConfiguration, route: String, _ buckets: LimitBuckets) {
         (table, shared, onStoreError) = (buckets.table, buckets.shared, limit.onStoreError)
+        counts = buckets.counts
         routeBytes = Array(route.utf8)
         name = limit.name.value
         nameBytes = Array(name.utf8)
@@ -103,5 +125,13 @@ final class RouteLimitPlan: Sendable {
         policy = Array(self.limits.map(\.policy).joined(separator: ", ").utf8)
         concurrency = configuration.concurrency ?? .max
         self.counter = counter
+    }
+
+    /// Counts what some limits have decided: where one rejects a request, the others have not let it pass.
+    func count(_ decisions: LimitDecisions, _ range: Range<Int>) {
+        let areAllowed = decisions.areAllowed
+        for index in range where decisions.isDecided(index) && decisions.isAllowed(index) == areAllowed {
+            limits[index].counts.count(isAllowed: areAllowed)
+        }
     }
 }

@@ -1,5 +1,6 @@
 package import MartletConfig
 package import MartletLimits
+package import MartletReports
 internal import MartletRouter
 
 /// The limits on requests of all routes, and what they count: shared by all loops, and kept by a reload.
@@ -13,7 +14,12 @@ package struct RouteLimitPlans: Sendable {
         let isLocal: Bool
     }
 
+    /// What `route` is for a limit of logins.
+    private static let loginRoute = "martlet.sign_in"
+
     let plans: [RouteLimitPlan]
+    /// The limits of logins; `nil` without any.
+    let logins: RouteLimitPlan?
     /// Whether any of them counts by the caller.
     let needCaller: Bool
     /// Whether any of them announces what is left.
@@ -29,15 +35,16 @@ package struct RouteLimitPlans: Sendable {
     /// No limits.
     package init() {
         (plans, needCaller, announce, indices, tables, counters) = ([], false, false, [:], [:], [:])
-        client = nil
+        (client, logins) = (nil, nil)
     }
 
     /// - Parameters:
+    ///   - logins: the names of the limits of logins.
     ///   - store: where shared limits count.
     ///   - previous: of the configuration that is replaced.
     package init(
-        _ routes: [RouteConfiguration], _ server: ServerConfiguration, store: StoreClient? = nil,
-        previous: RouteLimitPlans?
+        _ routes: [RouteConfiguration], _ server: ServerConfiguration, logins: [String] = [],
+        store: StoreClient? = nil, previous: RouteLimitPlans?
     ) {
         client = store
         let limits = Dictionary(server.rateLimits.map { ($0.name.value, $0) }, uniquingKeysWith: { first, _ in first })
@@ -47,29 +54,49 @@ package struct RouteLimitPlans: Sendable {
         // What is known of another store is of no use.
         let known = (previous?.tables ?? [:]).filter { !$0.key.isShared || previous?.client === store }
         var counters = previous?.counters ?? [:]
+        func plan(_ limit: RateLimitConfiguration, of name: String) -> PlannedLimit {
+            let label = TableLabel(
+                name: limit.name.value, keys: limit.keys, entries: server.limits.rateEntries,
+                isShared: limit.isShared, isLocal: limit.onStoreError == .local)
+            let buckets =
+                tables[label] ?? known[label]
+                ?? LimitBuckets(limit, entries: label.entries, client: store)
+            tables[label] = buckets
+            return PlannedLimit(limit, route: name, buckets)
+        }
         for route in routes where !route.limits.isEmpty {
             let name = route.name.value
-            let planned = route.limits.rates.compactMap { limits[$0.value] }.map { limit in
-                let label = TableLabel(
-                    name: limit.name.value, keys: limit.keys, entries: server.limits.rateEntries,
-                    isShared: limit.isShared, isLocal: limit.onStoreError == .local)
-                let buckets =
-                    tables[label] ?? known[label]
-                    ?? LimitBuckets(limit, entries: label.entries, client: store)
-                tables[label] = buckets
-                return PlannedLimit(limit, route: name, buckets)
-            }
+            let planned = route.limits.rates.compactMap { limits[$0.value] }.map { plan($0, of: name) }
             let counter = counters[name] ?? ConcurrencyCounter()
             counters[name] = counter
             indices[name] = plans.count
             plans.append(RouteLimitPlan(planned, route.limits, counter: counter))
         }
+        let ofLogins = logins.compactMap { limits[$0] }.map { plan($0, of: Self.loginRoute) }
+        self.logins =
+            ofLogins.isEmpty
+            ? nil : RouteLimitPlan(ofLogins, RouteLimitsConfiguration(), counter: ConcurrencyCounter())
         self.plans = plans
         self.indices = indices
         self.tables = tables
         self.counters = counters
         needCaller = plans.contains { $0.countBeforeCaller < $0.limits.count }
         announce = plans.contains(where: \.announces)
+    }
+
+    /// What each limit has counted, by name.
+    package var reports: [LimitReport] {
+        tables.map { label, buckets in
+            LimitReport(
+                name: label.name, admitted: buckets.counts.admitted, limited: buckets.counts.limited,
+                entries: (buckets.isLocal ? buckets.table.count : 0) + (buckets.shared?.count ?? 0),
+                evictions: (buckets.isLocal ? buckets.table.evictions : 0) + (buckets.shared?.evictions ?? 0))
+        }.sorted { $0.name < $1.name }
+    }
+
+    /// How often the store has not responded, or not in time; `nil` without a shared limit.
+    package var storeFailures: Int? {
+        tables.keys.contains(where: \.isShared) ? client?.failureCount : nil
     }
 
     /// The index of a route's plan; −1 without one.

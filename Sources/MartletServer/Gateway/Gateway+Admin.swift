@@ -5,6 +5,7 @@ package import MartletCore
 internal import MartletHealth
 internal import MartletIdentities
 internal import MartletProvider
+internal import MartletProxy
 internal import MartletRedis
 package import MartletReports
 internal import MartletRouter
@@ -65,6 +66,8 @@ extension Gateway: AdminSource {
                 revocations: graph.jobs?.runner.pendingRevocations, webhooks: graph.events?.statuses ?? []),
             hashesWaiting: services.hashing.waiting,
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
+            limits: AdminReport.Limits(
+                graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
             addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
             healthChecks: healthChecks.counts.map {

@@ -78,7 +78,10 @@ package struct Graph: Sendable {
         let claims = accounts.map { accounts in
             ClaimPublisher(accounts: accounts.store, sessions: sessions) { await store.claimsChanged(of: $0) }
         }
-        let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims)
+        let limits = RouteLimitPlans(
+            configuration.routes, configuration.server, logins: configuration.sessions.loginLimits.map(\.value),
+            store: store.limits, previous: previous?.snapshot.routeLimits)
+        let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims, limits)
         let snapshot = Snapshot(
             routes: blueprint.routes,
             upstreams: upstreams(blueprint, previous: previous),
@@ -86,10 +89,7 @@ package struct Graph: Sendable {
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
-            routeLimits: RouteLimitPlans(
-                configuration.routes, configuration.server, store: store.limits,
-                previous: previous?.snapshot.routeLimits),
-            checks: blueprint.checks)
+            routeLimits: limits, checks: blueprint.checks)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,
@@ -127,7 +127,7 @@ package struct Graph: Sendable {
     /// The setup of the endpoints, and the background work on the accounts that they change.
     private static func signInSetup(
         _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ parts: Parts, _ providers: [ProviderHandle],
-        _ sessions: SessionStore, _ claims: ClaimPublisher?
+        _ sessions: SessionStore, _ claims: ClaimPublisher?, _ limits: RouteLimitPlans
     ) -> (SignInSetup, IdentityJobs?) {
         let (store, clock) = (parts.store, parts.services.clock)
         var setup = SignInSetup(
@@ -136,6 +136,9 @@ package struct Graph: Sendable {
             wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
             logger: parts.services.logger.with(("room", "signin")),
             invalidateDecisions: { await store.invalidateEverywhere($0) })
+        if let logins = LoginLimits(limits, clock: clock) {
+            setup.loginLimit = { request in await logins.rejection(of: request) }
+        }
         setup.nonces = store.nonces
         setup.proofs = DPoPVerifier(store: store.values, keyPrefix: store.label.prefix)
         setup.claims = claims

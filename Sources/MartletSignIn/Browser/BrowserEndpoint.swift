@@ -48,6 +48,15 @@ enum BrowserEndpoint: Sendable {
         }
     }
 
+    /// Whether a request brings the credential of a login, which the limits of logins count.
+    func readsLogin(_ method: String) -> Bool {
+        switch self {
+        case .signIn: method == "POST"
+        case .callback, .accountAction(.changePassword): true
+        default: false
+        }
+    }
+
     /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {

@@ -39,6 +39,7 @@ struct BrowserEndpoints: Sendable {
             throw .methodNotAllowed(names.joined(separator: ", "))
         }
         guard call.request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
+        if endpoint.readsLogin(method) { try await endpoints.admitLogin(call.request) }
         switch endpoint {
         case .signIn:
             let flow = SignInFlow(endpoints, call)

@@ -47,6 +47,15 @@ enum Endpoint: Sendable {
         methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }.joined(separator: ", ")
     }
 
+    /// Whether a request brings the credential of a login, which the limits of logins count.
+    func readsLogin(_ method: String) -> Bool {
+        switch self {
+        case .login, .reauthentication, .password: true
+        case .link: method == "POST"
+        default: false
+        }
+    }
+
     /// Whether pages of configured origins may call it; the others are for platforms and servers.
     var isForPages: Bool {
         switch self {

@@ -66,6 +66,7 @@ package final class SignInEndpoints: Sendable {
         let method = request.method == "HEAD" ? "GET" : request.method
         guard endpoint.methods.contains(method) else { throw .methodNotAllowed(endpoint.allow) }
         guard request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
+        if endpoint.readsLogin(method) { try await admitLogin(request) }
         switch endpoint {
         case .login(let provider, let signingIn): return try await login(request, with: provider, signingIn)
         case .nonce: return try await nonce(request)
@@ -97,6 +98,11 @@ package final class SignInEndpoints: Sendable {
         case .appSiteAssociation(let apps): return SignInResponse.appSiteAssociation(apps)
         case .changePassword(let url): return SignInResponse.seeOther(url)
         }
+    }
+
+    /// Counts a request with the credential of a login by the limits of logins.
+    func admitLogin(_ request: LocalRequest) async throws(Failure) {
+        if let failure = await setup.loginLimit?(request) { throw failure }
     }
 
     /// Whether some provider allows what an endpoint is for.

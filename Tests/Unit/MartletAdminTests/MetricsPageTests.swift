@@ -36,6 +36,23 @@ import Testing
         #expect(page.value("martlet_store_bad_seal_total", ["kind": "message"]) == 0)
     }
 
+    @Test func `rate limits are shown one by one, the store's failures only where one is shared`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_rate_limit_admitted_total"] == nil)
+        let own = LimitReport(name: "own", admitted: 5, limited: 4, entries: 3, evictions: 2)
+        fixture.limits = AdminReport.Limits([
+            own, LimitReport(name: "z", admitted: 0, limited: 1, entries: 1, evictions: 0),
+        ])
+        let page = try Self.parse(fixture)
+        for (name, value) in [("admitted_total", 5.0), ("limited_total", 4), ("entries", 3), ("evictions_total", 2)] {
+            #expect(page.value("martlet_rate_limit_\(name)", ["limit": "own"]) == value)
+        }
+        #expect(page.value("martlet_rate_limit_limited_total", ["limit": "z"]) == 1)
+        #expect(page.kinds["martlet_rate_limit_store_failures_total"] == nil)
+        fixture.limits = AdminReport.Limits([own], storeFailures: 7)
+        #expect(try Self.parse(fixture).value("martlet_rate_limit_store_failures_total") == 7)
+    }
+
     @Test func `requests are summed over loops by route and status, rejections by reason`() throws {
         var fixture = ReportFixture()
         fixture.loops = [

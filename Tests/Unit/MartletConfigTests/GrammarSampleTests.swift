@@ -45,6 +45,7 @@ let fullSample = """
       path: /v1/sign-in
       hosts: [API.example.com, "*.example.org"]
       cors: { origins: [https://App.example.com:443, "http://localhost:3000"] }
+      limits: { login: [logins] }
     assertion:
       header: X-Gateway-Statement
       issuer: https://gw.example.com
@@ -85,6 +86,7 @@ let fullSample = """
     rate_limits:
       per_person: { key: subject, rate: 100/s, burst: 200 }
       per_address: { key: [address, "header:X-Key", host, route, provider], rate: 20/m, shared: true, on_store_error: deny }
+      logins: { key: address, rate: 30/m }
     routes:
       - name: public
         match: { path: /public/** }
@@ -182,6 +184,7 @@ let fullSample = """
         sessions.dpop = .required
         sessions.hosts = ["api.example.com", "*.example.org"]
         sessions.corsOrigins = ["https://app.example.com", "http://localhost:3000"]
+        sessions.loginLimits = configuration.sessions.loginLimits
         #expect(configuration.sessions == sessions)
         let assertion = try #require(configuration.assertion)
         #expect(assertion.header.value == "X-Gateway-Statement" && assertion.issuer == "https://gw.example.com")

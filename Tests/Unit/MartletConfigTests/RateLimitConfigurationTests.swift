@@ -5,7 +5,8 @@ import Testing
     @Test func `limits and the routes' use of them are decoded`() throws {
         let configuration = try #require(load(fullSample).0)
         let limits = configuration.server.rateLimits
-        #expect(limits.map(\.name.value) == ["per_person", "per_address"])
+        #expect(limits.map(\.name.value) == ["per_person", "per_address", "logins"])
+        #expect(configuration.sessions.loginLimits.map(\.value) == ["logins"])
         #expect(limits[0].keys == [.subject] && limits[0].burst == 200 && limits[0].needsCaller)
         #expect(limits[0].rate == RequestRate(count: 100))
         #expect(limits[1].keys == [.address, .header("x-key"), .host, .route, .provider])

@@ -43,7 +43,8 @@ import Testing
         configuration.members[2].isBackup = true
         let found = preview(configuration)
         #expect(found.chosen == "http://10.0.0.2")
-        #expect(found.endpoints.map(\.note) == ["no requests: weight 0", "", "a backup: only while no other is usable"])
+        let notes = ["no requests: weight 0", "", "a backup: only while no other is usable"]
+        #expect(found.endpoints.map(\.note) == notes)
     }
 
     @Test func `does not name one of several addresses of a name`() {

@@ -28,6 +28,7 @@ extension SessionsConfiguration: ConfigurationDecodable {
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
                 "Hosts of the sign-in endpoints, as in a route's `match`; any host if empty."),
             .optional("cors", .block(of: CrossOriginRules.self), "Other origins whose web pages may sign in."),
+            .optional("limits", .block(of: SignInLimits.self), "How often clients may try to sign in."),
         ])
     }
 
@@ -46,6 +47,7 @@ extension SessionsConfiguration: ConfigurationDecodable {
         path = reader.optional("path", as: SignInPath.self)?.text ?? path
         hosts = reader.optional("hosts", as: [HostPattern].self)?.map(\.text) ?? hosts
         corsOrigins = reader.block("cors", as: CrossOriginRules.self)?.origins ?? corsOrigins
+        loginLimits = reader.block("limits", as: SignInLimits.self)?.login ?? loginLimits
         check(&reader)
     }
 
@@ -91,6 +93,30 @@ struct CrossOriginRules: ConfigurationDecodable {
             reader.diagnostics.warning(
                 .configInsecure, at: origin.location,
                 "origins: a page loaded in clear text can be forged and could sign in")
+        }
+    }
+}
+
+/// `limits:` of `sessions`.
+struct SignInLimits: ConfigurationDecodable {
+    let login: [Located<String>]
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional(
+                "login", .list(.text, nonEmpty: true),
+                "The rate limits of requests with the credential of a login: names in `rate_limits`.")
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        login = reader.optional("login", as: NonEmpty<Located<String>>.self)?.elements ?? []
+        if login.count > RouteLimitsConfiguration.maximumRates,
+            let first = login.dropFirst(RouteLimitsConfiguration.maximumRates).first
+        {
+            reader.error(
+                .configTooLarge, at: first.location,
+                "login: at most \(RouteLimitsConfiguration.maximumRates) rate limits")
         }
     }
 }
