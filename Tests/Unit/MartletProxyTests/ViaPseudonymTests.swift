@@ -10,7 +10,8 @@ import Testing
         let somewhere = SourceLocation(file: "config.yaml", line: 1, column: 1)
         return Upstream(
             UpstreamConfiguration(
-                name: Located(name, at: somewhere), endpoints: endpoints.map { Located($0, at: somewhere) },
+                name: Located(name, at: somewhere),
+                members: endpoints.map { EndpointConfiguration(Located($0, at: somewhere)) },
                 timeouts: UpstreamTimeouts(), host: .keep, balance: .roundRobin))
     }
 
