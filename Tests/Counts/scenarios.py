@@ -29,10 +29,11 @@ store: { url: "{store}" }
 sessions: { cache_ttl: 1m }
 {browser}{rate_limits}providers:
   apple: { kind: apple, audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }
-{users}upstreams: { origin: { endpoints: ["http://127.0.0.1:{upstream}"] } }
+{users}upstreams:
+  origin: { endpoints: ["http://127.0.0.1:{upstream}"{endpoints}]{policies} }
 routes:
   - { name: public, match: { path: "/public/**" }, auth: none, upstream: origin }
-  - { name: api, match: { path: "/v1/**" }, auth: { providers: [{providers}] }{limits}, upstream: origin }
+  - { name: api, match: { path: "/v1/**" }, auth: { providers: [{providers}] }{limits}{rules}, {target} }
 """
 # Of one user, whose password is hashed at the lowest cost that bcrypt has.
 USERS = "ada:$2b$04$HIu6OgWM5eky67M1xCtAx.7pBcaG0VfyJ7UFxaIPY0F1tAYvgsJpm\n"
@@ -46,6 +47,13 @@ RATE_LIMITS = """rate_limits:
   per_person: { key: subject, rate: 1000000/s }
 """
 LIMITS = ", limits: { rate: [per_address, per_person], announce: true, concurrency: 1000 }"
+# What an upstream and a route may have; no request exceeds a bound, or is repeated.
+POLICIES = ", outlier: {}, retries: {}, breaker: {}, slow_start: 1s"
+# The same address in another spelling is another endpoint.
+BALANCED = ', {{ url: "http://[::ffff:127.0.0.1]:{upstream}", weight: {weight} }}'
+CORS = ", cors: { origins: [\"https://app.example.com\"], methods: [GET], headers: [authorization], credentials: true }"
+SPLIT = "split: [{ upstream: origin, weight: 3 }, { upstream: other, weight: 1 }]"
+OTHER = '\n  other: { endpoints: ["http://[::ffff:127.0.0.1]:{upstream}"] }'
 # Providers besides Apple's.
 PROVIDERS = {
     "oidc": '{ kind: oidc, issuer: "https://appleid.apple.com", audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }',
@@ -88,6 +96,13 @@ class Scenario:
     has_changing_heads: bool = False
     has_cookie: bool = False
     has_limits: bool = False
+    # Texts of the configuration: more endpoints, keys of the upstream and of the route, what the route leads to.
+    endpoints: str = ""
+    policies: str = ""
+    rules: str = ""
+    target: str = "upstream: origin"
+    # Of each request.
+    fields: tuple = ()
     tokens: int = 1
     kind: str = "apple"
 
@@ -104,6 +119,8 @@ class Scenario:
             store = f"redis://127.0.0.1:{keep(Redis(folder)).port}" if self.uses_store else "memory:"
             settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": "", "browser": "", "users": ""}
             settings["providers"] = "apple"
+            for name in ("endpoints", "policies", "rules", "target"):
+                settings[name] = getattr(self, name).replace("{upstream}", settings["upstream"])
             settings |= {"rate_limits": RATE_LIMITS, "limits": LIMITS} if self.has_limits else {"rate_limits": "", "limits": ""}
             if self.has_cookie:
                 (folder / "users").write_text(USERS, encoding="utf-8")
@@ -149,7 +166,7 @@ class Scenario:
         return [self.request(credential) for credential in credentials]
 
     def request(self, credential):
-        fields = FIELDS + credential
+        fields = FIELDS + list(self.fields) + credential
         if self.is_framed:
             pseudo = {b":method": b"GET", b":scheme": b"http", b":authority": b"api.example.com", b":path": self.path}
             return [*pseudo.items(), *fields]
@@ -247,5 +264,11 @@ SCENARIOS = [
     Scenario("signed", "one request with a signature of its own, by HMAC", is_known_hit=False, kind="signed"),
     Scenario("certificate", "one known client certificate, over TLS 1.3", is_known_hit=False, is_secure=True, kind="mtls"),
     Scenario("rate limit", "one known Apple token, counted by its address and its caller", is_known_hit=False, has_limits=True),
+    Scenario("policies", "one known Apple token, an upstream with outlier, retries and breaker", policies=POLICIES),
+    Scenario("balanced", "one known Apple token, two endpoints with equal weights", endpoints=BALANCED.format(weight=1, upstream="{upstream}")),
+    Scenario("weighted", "one known Apple token, two endpoints with weights", endpoints=BALANCED.format(weight=3, upstream="{upstream}")),
+    Scenario("hashed", "one known Apple token, two endpoints by the hash of the subject", endpoints=BALANCED.format(weight=1, upstream="{upstream}"), policies=", balance: hash:subject"),
+    Scenario("split", "one known Apple token, two upstreams that share a route", policies=" }" + OTHER[:-2], target=SPLIT),
+    Scenario("cors", "one known Apple token from a page of another origin", rules=CORS, fields=((b"origin", b"https://app.example.com"),)),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

@@ -8,18 +8,22 @@ import Testing
         try withAppleGateway { gateway, _, apple throws in
             let token = try apple.token()
             let workers = (0..<16).map { _ in
-                Background { () -> Int in
+                Background { () -> [String] in
                     let clients = try (0..<25).map { _ in try gateway.connect() }
-                    var good = 0
+                    var outcomes: [String] = []
                     for _ in 0..<5 {
                         for client in clients { try client.send("GET", "/v1", bearer(token)) }
-                        for client in clients { good += try client.response().status == 200 ? 1 : 0 }
+                        for client in clients {
+                            let response = try client.response()
+                            outcomes.append("\(response.status) \(response.member("code") ?? "")")
+                        }
                     }
-                    return good
+                    return outcomes
                 }
             }
-            let counts = try workers.map { try $0.value(within: .seconds(60)) }
-            #expect(counts.reduce(0, +) == 16 * 25 * 5)
+            let outcomes = try workers.flatMap { try $0.value(within: .seconds(60)) }
+            let counts = outcomes.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            #expect(counts == ["200 ": 16 * 25 * 5])
         }
     }
 

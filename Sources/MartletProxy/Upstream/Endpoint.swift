@@ -23,9 +23,10 @@ extension UpstreamDirectory {
         /// Idle connections, the one used last at the end.
         var idle: [Handle<UpstreamConnection>] = []
         var cluster = ClusterIndex.none
+        /// Requests to it have failed since it last responded, or its error rate counts: a flag, because every request
+        /// asks.
+        var isWatched = false
         var ejection = Ejection()
-        /// Whether the error rate of its upstream ejects.
-        var tracksRate = false
         var rate = ErrorRate()
         var watch = EndpointWatch()
         var isRetired = false

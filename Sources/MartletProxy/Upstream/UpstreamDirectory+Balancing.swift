@@ -103,20 +103,19 @@ extension UpstreamDirectory {
     /// A request is sent to an endpoint; one that was ejected is half-open meanwhile.
     mutating func began(_ index: EndpointIndex) {
         endpoints[Int(index)].active &+= 1
-        endpoints[Int(index)].ejection.began()
+        if endpoints[Int(index)].isWatched { endpoints[Int(index)].ejection.began() }
     }
 
     /// A request to an endpoint has ended.
     mutating func ended(_ index: EndpointIndex) {
         endpoints[Int(index)].active &-= 1
-        endpoints[Int(index)].ejection.ended()
+        if endpoints[Int(index)].isWatched { endpoints[Int(index)].ejection.ended() }
     }
 
     /// An endpoint responded.
     @inline(__always)
     mutating func succeeded(_ index: EndpointIndex, now: Int64) {
-        let isTroubled = endpoints[Int(index)].ejection.failures > 0 || endpoints[Int(index)].ejection.count > 0
-        guard isTroubled || endpoints[Int(index)].tracksRate else { return }
+        guard endpoints[Int(index)].isWatched else { return }
         noteSuccess(index, now)
     }
 
@@ -128,6 +127,7 @@ extension UpstreamDirectory {
             endpoints[position].rate.count(isFailure: false, at: now, policy)
         }
         if endpoints[position].ejection.succeeded() { endpoints[position].watch.start(at: now) }
+        endpoints[position].isWatched = clusters[cluster].upstream.traffic.ejection.rate != nil
     }
 
     /// An endpoint failed a request: a refused connection immediately, other failures after some in a row or by their
@@ -141,6 +141,7 @@ extension UpstreamDirectory {
             endpoints[position].rate.count(isFailure: true, at: now, rate)
             exceedsRate = endpoints[position].rate.exceeds(rate)
         }
+        endpoints[position].isWatched = true
         let wasEjected = endpoints[position].ejection.count > 0
         let ejects = endpoints[position].ejection.failed(
             refused ? .refused : .failed, exceedsRate: exceedsRate,

@@ -138,7 +138,8 @@ struct UpstreamDirectory: ~Copyable {
         endpoints[position].transport = EndpointProtocol(identity.address, upstream)
         endpoints[position].addresses = addresses
         endpoints[position].cluster = cluster
-        endpoints[position].tracksRate = upstream.traffic.ejection.rate != nil
+        endpoints[position].isWatched =
+            upstream.traffic.ejection.rate != nil || endpoints[position].ejection != Ejection()
         return index
     }
 

@@ -110,7 +110,8 @@ extension RedisClient {
             }
             index -= part.value.count
         }
-        Issue.record("there is no byte \(index) to change in \(kind)")
+        // A session whose cookie has not been used yet has no access token.
+        if !parts.isEmpty { Issue.record("there is no byte \(index) to change in \(kind)") }
     }
 
     func set(_ field: String, to value: [UInt8], of key: [UInt8]) async throws {
