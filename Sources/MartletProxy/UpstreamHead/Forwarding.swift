@@ -1,7 +1,7 @@
-internal import MartletBalancing
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletLimits
+internal import MartletRouter
 
 /// The request as it is sent to an endpoint.
 struct Forwarding: ~Copyable {
@@ -93,17 +93,9 @@ extension Forwarding {
         return hash == basis ? 0 : hash
     }
 
-    /// Sets the hash for balancing, of a client's address: 16 bytes, of which a /64 counts unless they are an IPv4
-    /// address; 0 for anything else.
+    /// Sets the hash for balancing, of a client's address, as a split of a route counts it; 0 without one.
     @inline(never)
-    mutating func setHash(ofAddress bytes: [UInt8]) {
-        guard bytes.count == 16 else {
-            hash = 0
-            return
-        }
-        let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
-        hash = RendezvousHash.hash(isMapped ? bytes[12...] : bytes[..<8])
-    }
+    mutating func setHash(ofAddress bytes: [UInt8]) { hash = RouteSplit.key(ofAddress: bytes) }
 
     /// Fills in `Host` with the name of the endpoint, unless the head has the client's line: a reload between two
     /// attempts may have changed which one the upstream gets.
