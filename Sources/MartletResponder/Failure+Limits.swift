@@ -6,6 +6,10 @@ extension Failure {
     package static let tooManyUnderWay = Failure(
         status: 503, code: "overloaded", reason: "limits.concurrency_exceeded", retryAfter: 1)
 
+    /// No endpoint of an upstream may be used: an operator has drained all, or all are unhealthy and none is used then.
+    package static let noUsableEndpoint = Failure(
+        status: 503, code: "upstream_unavailable", reason: "upstream.no_endpoint", retryAfter: 1)
+
     /// An upstream has as many requests or connections as its `breaker` allows.
     package static func breakerOpen(_ reason: ErrorCode) -> Failure {
         Failure(status: 503, code: "overloaded", reason: reason, retryAfter: 1)

@@ -174,6 +174,37 @@ import Testing
         }
     }
 
+    // MARK: Draining
+
+    @Test func `an operator takes endpoints out and back, over a reload`() throws {
+        let upstreams = [try ScriptedUpstream(), try ScriptedUpstream()]
+        let config = GatewayConfig(endpoints: upstreams.map(\.url))
+        try withMartlet(config.text) { gateway throws in
+            func change(_ action: String, _ upstream: ScriptedUpstream) throws {
+                let result = try run(
+                    try Executable.martlet(),
+                    ["upstream", action, "api", upstream.url, "--admin", "http://\(gateway.admin)"])
+                #expect(result.ending == .exited(0), "\(result)")
+            }
+            try change("drain", upstreams[0])
+            for _ in 0..<4 { #expect(try gateway.get("/").status == 200) }
+            #expect(counts(upstreams) == [0, 4])
+            try gateway.reload(config.text + "\n")
+            try waitUntil("it is reloaded") {
+                try gateway.askAdmin("/metrics").text.contains("martlet_server_reloads_total{result=\"success\"} 1\n")
+            }
+            for _ in 0..<4 { #expect(try gateway.get("/").status == 200) }
+            #expect(counts(upstreams) == [0, 8])
+            #expect(try gateway.askAdmin("/upstreams").text.contains("\"state\":\"draining\""))
+            try change("drain", upstreams[1])
+            let response = try gateway.get("/")
+            expectRejection(response, 503, "upstream_unavailable")
+            #expect(response["Retry-After"] == "1")
+            try change("restore", upstreams[0])
+            #expect(try gateway.get("/").status == 200 && upstreams[0].requests.count == 1)
+        }
+    }
+
     // MARK: Removal
 
     @Test func `an endpoint that left the file finishes, and is cut off after its time`() throws {

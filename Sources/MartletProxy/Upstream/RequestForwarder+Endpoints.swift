@@ -16,7 +16,7 @@ extension RequestForwarder {
                 loop.exchanges[exchange].forwarding.cluster, hash: loop.exchanges[exchange].forwarding.hash,
                 avoiding: avoiding,
                 now: loop.now)
-        else { return loop.reject(exchange, .upstreamUnavailable("upstream.no_endpoint")) }
+        else { return loop.reject(exchange, .noUsableEndpoint) }
         loop.exchanges[exchange].forwarding.endpoint = endpoint
         if !loop.exchanges[exchange].tunnel.isNone, !loop.exchanges.carriesUpgrades(exchange, &loop.upstreams) {
             return loop.reject(exchange, .upgradeNotCarried)
