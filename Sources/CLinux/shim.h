@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -136,6 +137,19 @@ static inline int martlet_do_not_pace(int fd) {
     if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length) != 0) return -1;
     if (strncmp(name, "reno", sizeof name) == 0 || strncmp(name, "cubic", sizeof name) == 0) return 0;
     return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
+// A socket filter that drops every segment with SYN, and passes all others: the 14th byte of the TCP header has the flags
+// (RFC 9293 section 3.1).
+static inline int martlet_drop_syn(int fd) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x02, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+    };
+    struct sock_fprog program = {sizeof code / sizeof code[0], code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 static inline int martlet_bind(int fd, const void *address, socklen_t length) {
     return bind(fd, (const struct sockaddr *)address, length);

@@ -259,6 +259,19 @@ package enum Socket {
         set(listener, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, isOn ? 1 : 0)
     }
 
+    /// Connections that wait to be accepted from a TCP listener (`tcp(7)`, `TCP_INFO`); 0 for any other socket.
+    package static func backlog(of listener: Int32) -> Int {
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        let result = unsafe getsockopt(listener, Int32(IPPROTO_TCP), TCP_INFO, &info, &size)
+        // For a listener the kernel reports the length of its queue here.
+        return result == 0 ? Int(info.tcpi_unacked) : 0
+    }
+
+    /// Makes the kernel drop the SYN of every new connection to a listener, for good; what is established by then, or in
+    /// its handshake, can still be accepted.
+    package static func dropHandshakes(_ listener: Int32) { _ = martlet_drop_syn(listener) }
+
     /// Whether there are unread bytes.
     package static func hasUnread(_ fd: Int32) -> Bool {
         var byte: UInt8 = 0

@@ -25,7 +25,11 @@ extension DownstreamConnections {
     /// Updates listeners when the accept policy has changed, or may have.
     mutating func updateDeferAccept(_ context: inout LoopContext) {
         guard acceptor.deferAccept.evaluate(at: context.now) else { return }
-        for listener in acceptor.listeners { Socket.setDeferAccept(listener.fd, acceptor.deferAccept.isActive) }
+        // A connection that the kernel holds back is lost when the socket is closed, which the next process on the port
+        // cannot prevent.
+        for listener in acceptor.listeners where !listener.sharesPort {
+            Socket.setDeferAccept(listener.fd, acceptor.deferAccept.isActive)
+        }
     }
 
     /// Sends GOAWAY on the HTTP/2 connections of some listeners (RFC 9113 §6.8), and closes idle HTTP/1 connections

@@ -19,6 +19,8 @@ package struct ListenerSocket: Sendable {
     package let fd: Int32
     /// Other loops accept from the same socket: each connection wakes one of them only.
     package let isShared: Bool
+    /// Another process may listen on the same port (`reuse_port`), and serves who is not accepted here.
+    let sharesPort: Bool
     package let role: Role
     /// What the configuration says of the listener.
     let rules: ListenerRules
@@ -45,6 +47,11 @@ package struct ListenerSocket: Sendable {
         self.isShared = isShared
         self.role = role
         self.tls = tls
+        if case .ip = configuration?.address.value, configuration?.reusePort == true {
+            sharesPort = true
+        } else {
+            sharesPort = false
+        }
         var rules = ListenerRules()
         if let configuration {
             rules.isSecure = configuration.tls != nil
@@ -61,6 +68,7 @@ package struct ListenerSocket: Sendable {
         id = other.id
         self.fd = fd
         isShared = other.isShared
+        sharesPort = other.sharesPort
         role = other.role
         tls = other.tls
         rules = other.rules

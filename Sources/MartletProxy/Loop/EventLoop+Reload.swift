@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletHTTP
+internal import MartletIO
 internal import MartletRouter
 
 /// Applies a new configuration, and opens and closes listeners.
@@ -44,6 +45,9 @@ extension EventLoop {
 
     /// Accepts what is queued and closes the listener.
     mutating func acceptPendingThenClose(_ listener: ListenerSocket) {
+        // From here on the kernel drops the first segment of a handshake; the client repeats it, and reaches the other
+        // process. Without this, a connection that is established between the last accept and the close is reset.
+        if listener.sharesPort { Socket.dropHandshakes(listener.fd) }
         for _ in 0..<64 { accept(listener.id) }
         loop.downstreams.stopAccepting(listener, &loop.context)
     }
