@@ -113,6 +113,8 @@ package struct AdminReport: Sendable {
     let certificates: [Certificate]
     /// Every rate limit with the counters of this instance.
     let limits: Limits
+    /// Whether too much memory is used; `nil` if an overload is not watched.
+    let isMemoryHigh: Bool?
     /// The addresses of the public listeners.
     let addresses: [String]
     let droppedLogBatches: Int
@@ -131,7 +133,7 @@ package struct AdminReport: Sendable {
         readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
         ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
         accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
-        limits: Limits = Limits(), addresses: [String], droppedLogBatches: Int,
+        limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], droppedLogBatches: Int,
         reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = []
@@ -149,6 +151,7 @@ package struct AdminReport: Sendable {
         self.hashesWaiting = hashesWaiting
         self.certificates = certificates
         self.limits = limits
+        self.isMemoryHigh = isMemoryHigh
         self.addresses = addresses
         self.droppedLogBatches = droppedLogBatches
         self.reloads = reloads

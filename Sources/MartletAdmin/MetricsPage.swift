@@ -22,6 +22,7 @@ struct MetricsPage {
         transport(traffic)
         tunnels(traffic)
         limits(report.limits)
+        overload(traffic.overload, isMemoryHigh: report.isMemoryHigh)
         upstreams(traffic)
         healthChecks(report.healthChecks)
         state(report)
@@ -139,6 +140,18 @@ struct MetricsPage {
         for (reason, count) in traffic.tunnels.ends.sorted(by: { $0.key < $1.key }) {
             out.sample(["reason": reason], count)
         }
+    }
+
+    private mutating func overload(_ overload: LoopReport.Overload, isMemoryHigh: Bool?) {
+        guard let isMemoryHigh else { return }
+        out.family(
+            "martlet_server_overloaded", .gauge,
+            "Why requests are rejected: the event loops that do not serve all of them, and 1 for too much memory.")
+        out.sample(["cause": "loop"], overload.overloadedLoops)
+        out.sample(["cause": "memory"], isMemoryHigh ? 1 : 0)
+        out.single(
+            "martlet_server_slow_turns_total", .counter, "How often events waited longer than loop_delay.",
+            overload.slowTurns)
     }
 
     private mutating func limits(_ limits: AdminReport.Limits) {

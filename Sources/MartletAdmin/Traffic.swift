@@ -56,6 +56,7 @@ struct Traffic {
     private(set) var handshakes = HandshakeCounts()
     private(set) var http2 = LoopReport.HTTP2()
     private(set) var tunnels = LoopReport.Tunnels()
+    private(set) var overload = LoopReport.Overload()
 
     init(_ loops: [LoopReport]) {
         var reasons: [String: Int] = [:]
@@ -74,6 +75,7 @@ struct Traffic {
             handshakes.add(loop.handshakes)
             http2.add(loop.http2)
             tunnels.add(loop.tunnels)
+            overload.add(loop.overload)
         }
         rejections = reasons.map { ($0.key, $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }

@@ -34,7 +34,8 @@ private import CLinux
 
 /// `epoll(7)`: which descriptors are ready, in batches. Used by one thread.
 @safe package struct Poller: ~Copyable {
-    private static let batch = 256
+    /// The most events of one batch.
+    package static let batch = 256
 
     private let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>

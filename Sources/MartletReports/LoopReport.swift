@@ -28,6 +28,7 @@ package struct LoopReport: Sendable {
     package var handshakes: [String: Int] = [:]
     package var http2 = HTTP2()
     package var tunnels = Tunnels()
+    package var overload = Overload()
     /// Per upstream endpoint.
     package var endpoints: [EndpointReport] = []
 
@@ -97,6 +98,20 @@ extension LoopReport {
             openStreams += other.openStreams
             streams += other.streams
             resets += other.resets
+        }
+    }
+
+    /// Events that waited too long.
+    package struct Overload: Sendable {
+        package var slowTurns = 0
+        package var overloadedLoops = 0
+
+        package init() {}
+
+        /// Adds the counters of another loop.
+        package mutating func add(_ other: Overload) {
+            slowTurns += other.slowTurns
+            overloadedLoops += other.overloadedLoops
         }
     }
 

@@ -15,6 +15,10 @@ extension Failure {
         Failure(status: 503, code: "overloaded", reason: reason, retryAfter: 1)
     }
 
+    /// The gateway has more to do than it can do in time, or uses too much memory.
+    package static let overloaded = Failure(
+        status: 503, code: "overloaded", reason: "server.overloaded", retryAfter: 1)
+
     /// A rate limit that lets nothing pass without the store, while that does not respond.
     /// - Parameter limit: the name of the limit, for the log.
     package static func limitUnavailable(_ limit: String) -> Failure {

@@ -18,6 +18,24 @@ package enum SystemInformation {
         return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// The resident memory of this process; `nil` if unknown.
+    static var residentBytes: Int? {
+        let pages = text(of: "/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        guard let bytes = pages?.multipliedReportingOverflow(by: Int(sysconf(Int32(_SC_PAGESIZE)))), !bytes.overflow
+        else { return nil }
+        return bytes.partialValue
+    }
+
+    /// The text of a small file of the kernel; `nil` if it cannot be read.
+    static func text(of path: String) -> String? {
+        let descriptor = unsafe martlet_open_read(path)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 16_384)
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+        return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+
     /// The value of an environment variable.
     package static func environment(_ name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }

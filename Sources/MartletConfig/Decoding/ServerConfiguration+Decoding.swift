@@ -18,6 +18,9 @@ extension ServerConfiguration: ConfigurationDecodable {
                 "paths", .block(of: PathOptions.self),
                 "Handling of ambiguous paths."),
             .optional("timeouts", .block(of: ServerTimeouts.self), "Timeouts of the client side."),
+            .optional(
+                "overload", .block(of: OverloadConfiguration.self),
+                "When requests are rejected because there is too much to do; never if absent."),
             .optional("http2", .block(of: HTTP2Configuration.self), "Limits of HTTP/2 connections."),
             .optional(
                 "health", .block(of: HealthPath.self),
@@ -56,6 +59,7 @@ extension ServerConfiguration: ConfigurationDecodable {
         limits = reader.block("limits") ?? Limits()
         paths = reader.block("paths") ?? PathOptions()
         timeouts = reader.block("timeouts") ?? ServerTimeouts()
+        overload = reader.block("overload")
         http2 = reader.block("http2") ?? HTTP2Configuration()
         watch = reader.optional("watch", default: watch)
         health = reader.block("health")

@@ -56,6 +56,8 @@ package import MartletCore
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
     package var http2 = HTTP2Configuration()
+    /// When requests are rejected because there is too much to do; `nil` is never.
+    package var overload: OverloadConfiguration?
     /// The readiness endpoint of every public listener; `nil` is none.
     package var health: HealthPath?
     /// Whether files that the configuration names are reloaded when they change.
@@ -72,6 +74,16 @@ package import MartletCore
         "X-Forwarded-Method", "X-Real-IP", "True-Client-IP", "Client-Cert", "Remote-User",
         "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override",
     ]
+}
+
+/// `server.overload`.
+@frozen package struct OverloadConfiguration: Sendable, Equatable {
+    /// The longest turn of an event loop.
+    package var loopDelay = Duration.milliseconds(100)
+    /// The largest share of the memory, in percent.
+    package var memoryPercent = 90
+
+    package init() {}
 }
 
 /// `health:` of the server or of a listener.

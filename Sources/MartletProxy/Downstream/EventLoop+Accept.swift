@@ -25,6 +25,10 @@ extension EventLoop {
             }
             acceptConnection(fd, from: peer, by: loop.downstreams.acceptor.listeners[index])
         }
+        if loop.context.overload.isWatched {
+            OverloadControl.measureBacklog(
+                loop.downstreams.acceptor.listeners[index].fd, perTurn: EventLoop.acceptBatch, &loop)
+        }
     }
 
     private mutating func acceptConnection(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {

@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletHTTP
+internal import MartletResponder
 
 /// From a parsed head to a request that may be forwarded, or to its rejection.
 ///
@@ -16,6 +17,10 @@ extension EventLoop {
             unsafe router.handToListenerHandler(exchange, bytes, &loop)
         {
             return
+        }
+        // Not a request that waited for its verification: it was admitted before.
+        if loop.context.overload.isActive, verification == nil, !loop.context.overload.admits() {
+            return loop.reject(exchange, .overloaded)
         }
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
             return unsafe router.redirectToHTTPS(exchange, bytes, &loop)

@@ -18,6 +18,8 @@ extension EventLoop {
         loop.exchanges.retainSnapshotForTrailers(loop.context.snapshot)
         retainTokens()
         loop.context.snapshot = next
+        // Without a descriptor left, this loop watches nothing until the next reload.
+        try? loop.context.overload.adopt(next.overload, loop.context.poller)
         authenticator.adopt(next.authentication)
         loop.context.logs.access.configurationChanged()
         loop.context.counters.assignSlots(toRoutes: loop.context.snapshot.routes.routes.map(\.name))

@@ -17,6 +17,8 @@ extension EventLoop {
             }
         }
         report.connections.open = loop.downstreams.all.count - report.http2.openStreams
+        report.overload.slowTurns = loop.context.overload.load.slowTurns
+        report.overload.overloadedLoops = loop.context.overload.load.isOverloaded ? 1 : 0
         report.openExchanges = loop.exchanges.all.count
         report.endpoints = loop.upstreams.directory.report(now: loop.now)
         return report

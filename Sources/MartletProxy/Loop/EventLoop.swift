@@ -29,11 +29,13 @@ package struct EventLoop: ~Copyable {
         package let log: any AccessLogging
         package let debug: DebugLog
         package let clock: Clock
+        /// Whether the process uses too much memory; `nil` for loops that reject nothing in an overload.
+        package let memory: MemoryPressure?
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
             verifier: Verifier, handshakes: ThreadPool, connections: ConnectionLimit, log: any AccessLogging,
-            debug: DebugLog, clock: Clock
+            debug: DebugLog, clock: Clock, memory: MemoryPressure? = nil
         ) {
             self.id = id
             self.snapshot = snapshot
@@ -46,6 +48,7 @@ package struct EventLoop: ~Copyable {
             self.log = log
             self.debug = debug
             self.clock = clock
+            self.memory = memory
         }
     }
 
@@ -62,6 +65,7 @@ package struct EventLoop: ~Copyable {
         let poller = try Poller()
         try poller.add(setup.mailbox.descriptor, .readable, token: EventToken.mailbox.raw)
         for listener in setup.listeners { try listener.register(with: poller) }
+        let overload = try LoopOverload(setup.snapshot.overload, memory: setup.memory, poller)
         let clock = LoopClock(setup.clock)
         let schedule = LoopSchedule(now: clock.now)
         let context = LoopContext(
@@ -69,7 +73,7 @@ package struct EventLoop: ~Copyable {
             threads: LoopThreads(
                 mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes),
             logs: LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max)),
-            counters: Counters(loop: setup.id))
+            counters: Counters(loop: setup.id), overload: overload)
         let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
         loop = LoopState(context, acceptor: acceptor)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
@@ -84,6 +88,7 @@ package struct EventLoop: ~Copyable {
             let timeout = hasWork ? 0 : loop.context.schedule.wait(now: loop.now, idle: idleWait)
             let count = loop.context.poller.wait(milliseconds: timeout)
             readClocks()
+            if loop.context.overload.isWatched { OverloadControl.begin(&loop) }
             // Upstream connections first: one that was closed, or sent unsolicited bytes, must not be reused.
             for index in 0..<count { dispatch(index, ifUpstream: true) }
             for index in 0..<count { dispatch(index, ifUpstream: false) }
@@ -98,6 +103,7 @@ package struct EventLoop: ~Copyable {
             loop.registerOverdue()
             loop.downstreams.updateDeferAccept(&loop.context)
             if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }
+            if loop.context.overload.isWatched { OverloadControl.end(&loop, events: count) }
             freeClosedSessions()
             releaseTokens()
             reclaimSlots()
@@ -143,6 +149,7 @@ package struct EventLoop: ~Copyable {
         case .upstream: responses.upstreamEvent(token.upstream, readiness, &loop)
         case .listener: accept(token.listener)
         case .mailbox: drainMailbox()
+        case .delayProbe: loop.context.overload.probeArrived(at: loop.now)
         case nil: break
         }
     }

@@ -1,7 +1,7 @@
 /// What an event or a timer belongs to, in the 64 bits that the kernel returns: its kind (8 bits), and a handle with a
 /// generation of 24 bits, or the ID of a listener.
 struct EventToken {
-    enum Kind: UInt8 { case mailbox, listener, downstream, upstream }
+    enum Kind: UInt8 { case mailbox, listener, downstream, upstream, delayProbe }
 
     private static let handleBits: UInt64 = 0x00FF_FFFF_FFFF_FFFF
 
@@ -22,6 +22,8 @@ struct EventToken {
     init(listener id: Int32) { self.init(.listener, UInt64(UInt32(bitPattern: id))) }
 
     static var mailbox: EventToken { EventToken(.mailbox, 0) }
+
+    static var delayProbe: EventToken { EventToken(.delayProbe, 0) }
 
     @inline(__always)
     var kind: Kind? { Kind(rawValue: UInt8(truncatingIfNeeded: raw >> 56)) }

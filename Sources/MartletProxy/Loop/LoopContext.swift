@@ -13,6 +13,7 @@ struct LoopContext: ~Copyable {
     var threads: LoopThreads
     var logs: LoopLogs
     var counters: Counters
+    var overload = LoopOverload()
     /// Memory of the thread, reused for every request.
     var scratch = LoopScratch()
 

@@ -49,6 +49,8 @@ package final class Snapshot: Sendable {
     let hasBrowser: Bool
     /// The limits on requests of routes.
     package let routeLimits: RouteLimitPlans
+    /// When requests are rejected because there is too much to do; `nil` is never.
+    let overload: OverloadConfiguration?
     /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
     var editsHeads: Bool { hasBrowser || routeLimits.announce }
     /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
@@ -63,6 +65,7 @@ package final class Snapshot: Sendable {
         routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil
     ) {
         self.routeLimits = routeLimits
+        overload = server.overload
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)

@@ -68,6 +68,7 @@ extension Gateway: AdminSource {
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
             limits: AdminReport.Limits(
                 graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
+            isMemoryHigh: configuration.server.overload == nil ? nil : services.memory.isOver,
             addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
             healthChecks: healthChecks.counts.map {

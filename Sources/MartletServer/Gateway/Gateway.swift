@@ -198,7 +198,10 @@ package final class Gateway: Sendable {
             let graph = graph
             let isRequired = graph.blueprint.configuration.store.onError == .deny && graph.store.redis != nil
             // Only a reload can make a store required.
-            let interval = isRequired ? Gateway.monitorInterval : Gateway.idleMonitorInterval
+            watchMemory(graph.blueprint.configuration.server.overload)
+            let interval =
+                isRequired || graph.blueprint.configuration.server.overload != nil
+                ? Gateway.monitorInterval : Gateway.idleMonitorInterval
             do { try await Task.sleep(for: interval) } catch { return }
             let rejects = isRequired && graph.store.redis.map { $0.status.state != .connected } ?? false
             if rejects != wasRejecting {
@@ -264,7 +267,7 @@ package final class Gateway: Sendable {
         // A connection limit of its own: operators can connect when clients have used up theirs.
         let loops = try LoopGroup(
             "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
-            connections: ConnectionLimit())
+            connections: ConnectionLimit(), isForOperators: true)
         let opened = listeners
         state.withLock { state in
             state.admin = loops

@@ -16,10 +16,11 @@ package final class LoopGroup: Sendable {
     ///   - name: the prefix of the thread names.
     ///   - sockets: the listener sockets of every loop.
     ///   - connections: the connection limit that the loops share.
+    ///   - isForOperators: whether it serves in an overload, too.
     ///   - log: the access log; `nil` means the sink of all log lines.
     package init(
         _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
-        connections: ConnectionLimit, log: (any AccessLogging)? = nil
+        connections: ConnectionLimit, log: (any AccessLogging)? = nil, isForOperators: Bool = false
     ) throws(StartError) {
         names = name
         running = Mutex([])
@@ -33,7 +34,7 @@ package final class LoopGroup: Sendable {
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
                     verifier: services.verifier, handshakes: services.handshakes, connections: connections,
                     log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
-                    clock: services.clock)
+                    clock: services.clock, memory: isForOperators ? nil : services.memory)
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })
                 guard started.wait() == .ok else { throw LoopSetupError() }

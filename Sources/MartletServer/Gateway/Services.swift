@@ -19,6 +19,8 @@ package struct Services: Sendable {
     let fetcher: HTTPFetcher
     let verifier: Verifier
     let connections: ConnectionLimit
+    /// Whether the process uses too much memory.
+    let memory = MemoryPressure()
     /// Runs the expensive half of TLS handshakes, so that a flood of them does not block the loops.
     let handshakes: ThreadPool
     /// Computes password hashes, at a lower priority than the loops.

@@ -22,6 +22,7 @@ struct ReportFixture {
     var isDraining = false
     var certificates: [AdminReport.Certificate] = []
     var limits = AdminReport.Limits()
+    var isMemoryHigh: Bool?
     var addresses = ["127.0.0.1:8080"]
     var healthChecks: [AdminReport.HealthChecks] = []
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
@@ -32,7 +33,7 @@ struct ReportFixture {
             providers: providers, store: store, subscription: subscription, accounts: accounts,
             backlog: AdminReport.Backlog(webhooks: webhooks),
             hashesWaiting: 2, certificates: certificates, limits: limits,
-            addresses: addresses, droppedLogBatches: 3, reloads: reloads,
+            isMemoryHigh: isMemoryHigh, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
             monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks)

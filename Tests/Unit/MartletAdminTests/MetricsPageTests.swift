@@ -53,6 +53,19 @@ import Testing
         #expect(try Self.parse(fixture).value("martlet_rate_limit_store_failures_total") == 7)
     }
 
+    @Test func `an overload is shown by its cause, where it is watched`() throws {
+        var fixture = ReportFixture()
+        var loop = ReportFixture.loop(0, [])
+        (loop.overload.slowTurns, loop.overload.overloadedLoops) = (3, 1)
+        fixture.loops = [loop, loop]
+        #expect(try Self.parse(fixture).kinds["martlet_server_overloaded"] == nil)
+        fixture.isMemoryHigh = true
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_server_overloaded", ["cause": "loop"]) == 2)
+        #expect(page.value("martlet_server_overloaded", ["cause": "memory"]) == 1)
+        #expect(page.value("martlet_server_slow_turns_total") == 6)
+    }
+
     @Test func `requests are summed over loops by route and status, rejections by reason`() throws {
         var fixture = ReportFixture()
         fixture.loops = [

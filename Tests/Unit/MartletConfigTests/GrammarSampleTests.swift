@@ -29,6 +29,7 @@ let fullSample = """
       limits: { header_bytes: 8KiB, header_fields: 50, body_bytes: 1MiB, body_min_rate: 0B, connections: 7, connections_per_address: 5, rate_entries: 64 }
       paths: { encoded_slash: keep, encoded_percent: keep }
       timeouts: { request_head: 1s, tls_handshake: 2s, idle: 3s, body_idle: 4s, drain: 0s }
+      overload: { loop_delay: 50ms, memory: 80% }
       http2: { max_concurrent_streams: 7, max_resets_per_10s: 8, initial_window: 1MiB }
     admin: { address: 127.0.0.1:9902 }
     log: { level: warning, format: json, subject: hash, subject_key: planted0123456789 }

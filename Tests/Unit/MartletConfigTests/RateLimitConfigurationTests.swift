@@ -20,6 +20,12 @@ import Testing
         #expect(other.isEmpty && !other.announces)
     }
 
+    @Test func `an overload is decoded, and absent by default`() throws {
+        let overload = try #require(load(fullSample).0?.server.overload)
+        #expect(overload.loopDelay == .milliseconds(50) && overload.memoryPercent == 80)
+        #expect(OverloadConfiguration().loopDelay == .milliseconds(100) && OverloadConfiguration().memoryPercent == 90)
+    }
+
     @Test func `only subject and provider need the caller`() {
         let keys: [RateLimitConfiguration.Key] = [.subject, .provider, .address, .route, .host, .header("x")]
         #expect(keys.map(\.needsCaller) == [true, true, false, false, false, false])

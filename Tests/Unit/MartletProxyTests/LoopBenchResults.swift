@@ -86,6 +86,7 @@ extension LoopBench {
         case .upstream: "upstream \(token.upstream.index)"
         case .listener: "listener \(token.listener)"
         case .mailbox: "mailbox"
+        case .delayProbe: "delay probe"
         case nil: "unknown"
         }
     }
