@@ -75,7 +75,7 @@ let rooms: [Room] = [
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletNames", imports: ["MartletCore", "MartletIO", "CCares", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
-    Room(name: "MartletHealth", imports: ["MartletCore", "CCurl"]),
+    Room(name: "MartletHealth", imports: ["MartletCore", "MartletFetch", "CCurl"]),
     Room(
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),

@@ -2,7 +2,7 @@ internal import CCurl
 internal import MartletCore
 
 /// A request in progress with its curl handle; used on the fetcher's thread only.
-@safe final class FetchTransfer {
+@safe final class FetchTransfer: RunningTransfer {
     /// The maximum total size of the response's header lines in bytes.
     private static let headBytes = 64 * 1024
     /// In seconds.
@@ -34,16 +34,19 @@ internal import MartletCore
         try setContent(request.content)
     }
 
-    /// The handle's address, which identifies the transfer in libcurl's messages.
-    var identity: UInt { unsafe UInt(bitPattern: handle) }
+    var wasCancelled: Bool { fetch.wasCancelled }
 
     deinit {
         unsafe curl_easy_cleanup(handle)
         unsafe curl_slist_free_all(fields)
     }
 
+    func end(_ result: CURLcode) { fetch.finish(outcome(result)) }
+
+    func fail(_ error: HTTPCallError) { fetch.fail(error) }
+
     /// The outcome of the transfer with a libcurl result.
-    func outcome(_ result: CURLcode) -> PendingFetch.Outcome {
+    private func outcome(_ result: CURLcode) -> PendingFetch.Outcome {
         if isTooLarge { return .failure(.tooLarge(target.host, maximumBytes)) }
         if isForbiddenRetry { return .failure(.notRetried(target.host)) }
         guard result == CURLE_OK else { return .failure(.transfer(result, host: target.host)) }

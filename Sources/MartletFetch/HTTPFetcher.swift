@@ -1,4 +1,3 @@
-private import CCurl
 package import MartletCore
 
 /// Options for all requests of a fetcher.
@@ -16,17 +15,15 @@ package struct FetchOptions: Sendable {
 /// request that is not repeatable is sent at most once, on a new connection; others share pooled connections (HTTP/2 if
 /// the server supports it). The number of requests in flight is limited separately for each ``FetchPurpose``.
 package final class HTTPFetcher: Sendable {
-    /// Whether libcurl is initialized; done once per process.
-    static let isStarted = martlet_curl_start() == CURLE_OK
-
-    private let worker: FetchWorker
+    private let options: FetchOptions
+    private let worker: TransferWorker
     private let thread: SystemThread
     private let slots = FetchSlots()
 
     /// Starts the thread.
     package init(_ options: FetchOptions = FetchOptions()) throws(HTTPCallError) {
-        guard HTTPFetcher.isStarted else { throw .setUpFailed }
-        let worker = try FetchWorker(options)
+        self.options = options
+        let worker = try TransferWorker(keptConnections: 16)
         self.worker = worker
         do {
             thread = try SystemThread(name: "martlet-fetch") { worker.run() }
@@ -73,10 +70,10 @@ package final class HTTPFetcher: Sendable {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
         let pending = CancellableFetch()
-        let worker = worker
+        let (worker, options) = (worker, options)
         let outcome: PendingFetch.Outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let fetch = PendingFetch(request) { continuation.resume(returning: $0) }
+                let fetch = PendingFetch(request, options) { continuation.resume(returning: $0) }
                 pending.start(fetch)
                 if let error = worker.add(fetch) { fetch.finish(.failure(error)) }
             }

@@ -2,21 +2,27 @@ internal import MartletCore
 private import Synchronization
 
 /// A request and its completion, passed between the caller and the fetcher's thread.
-final class PendingFetch: Sendable {
+final class PendingFetch: PendingTransfer {
     typealias Outcome = Result<HTTPCallResponse, HTTPCallError>
 
     let request: HTTPCall
+    private let options: FetchOptions
     private let isCancelled = Atomic(false)
     private let completion: Mutex<(@Sendable (Outcome) -> Void)?>
 
-    init(_ request: HTTPCall, completion: @escaping @Sendable (Outcome) -> Void) {
+    init(_ request: HTTPCall, _ options: FetchOptions, completion: @escaping @Sendable (Outcome) -> Void) {
         self.request = request
+        self.options = options
         self.completion = Mutex(completion)
     }
 
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
 
     func cancel() { isCancelled.store(true, ordering: .releasing) }
+
+    func makeTransfer() throws(HTTPCallError) -> any RunningTransfer { try FetchTransfer(self, options: options) }
+
+    func fail(_ error: HTTPCallError) { finish(.failure(error)) }
 
     /// Completes the request; only the first call has an effect.
     func finish(_ outcome: Outcome) {

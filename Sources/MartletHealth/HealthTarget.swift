@@ -1,27 +1,15 @@
+package import MartletFetch
+
 /// How an endpoint is asked whether it works.
 package struct ProbeRequest: Sendable, Hashable {
-    /// What the probe connects to.
-    package enum Destination: Sendable, Hashable {
-        /// An address literal, IPv6 without brackets.
-        case tcp(address: String, port: UInt16)
-        case unix(path: String)
-    }
-
-    /// The protocol version.
-    package enum Version: Sendable, Hashable {
-        case http1
-        /// By ALPN under TLS, with prior knowledge in clear text.
-        case http2
-    }
-
     /// The largest head and body that is read of a response.
     static let maximumBytes = 64 * 1024
 
     /// `nil` for a host name without an address: the probe fails.
-    package var destination: Destination?
+    package var destination: EndpointDestination?
     /// `nil` in clear text.
-    package var tls: ProbeTLS?
-    package var version = Version.http1
+    package var tls: EndpointTLS?
+    package var version = EndpointVersion.http1
     /// `Host` or `:authority`.
     package var host: String
     /// Path and query.
@@ -33,20 +21,9 @@ package struct ProbeRequest: Sendable, Hashable {
     /// For the whole probe.
     package var timeout = Duration.seconds(1)
 
-    package init(to destination: Destination?, host: String) { (self.destination, self.host) = (destination, host) }
-}
-
-/// The TLS settings of a probe: those of its upstream.
-package struct ProbeTLS: Sendable, Hashable {
-    /// The name or address that the certificate must have.
-    package var serverName: String
-    /// A PEM file of authorities to trust instead of the system's.
-    package var authorityFile: String?
-    package var certificateFile: String?
-    package var keyFile: String?
-    package var verifies = true
-
-    package init(serverName: String) { self.serverName = serverName }
+    package init(to destination: EndpointDestination?, host: String) {
+        (self.destination, self.host) = (destination, host)
+    }
 }
 
 /// An endpoint that is probed again and again.

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import MartletCore
+internal import MartletFetch
 
 /// A curl handle that sends one probe after the other; used on the monitor's thread only.
 @safe final class ProbeTransfer {
@@ -39,8 +40,8 @@ internal import MartletCore
         (self.target, self.request) = (target, request)
         response = ProbeResponse(isGRPC: request.isGRPC)
         guard let destination = request.destination else { return false }
-        return setNumbers(keepsConnection) && setDestination(destination) && setSecurity() && setContent()
-            && setSinks()
+        let link = EndpointLink(destination, tls: request.tls, version: request.version)
+        return unsafe link.apply(to: handle, route: &route) && setNumbers(keepsConnection) && setContent() && setSinks()
     }
 
     /// What the probe has found out.
@@ -81,66 +82,13 @@ internal import MartletCore
 extension ProbeTransfer {
     private func setNumbers(_ keepsConnection: Bool) -> Bool {
         let milliseconds = Int(clamping: max(request.timeout.wholeMilliseconds, 1))
-        let version: Int =
-            switch (request.version, request.tls) {
-            case (.http1, _): Int(CURL_HTTP_VERSION_1_1)
-            case (.http2, nil): Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
-            case (.http2, _?): Int(CURL_HTTP_VERSION_2TLS)
-            }
         let numbers: [(CURLoption, Int)] = [
-            (CURLOPT_NOSIGNAL, 1), (CURLOPT_NOPROGRESS, 1), (CURLOPT_FOLLOWLOCATION, 0),
-            (CURLOPT_TIMEOUT_MS, milliseconds), (CURLOPT_CONNECTTIMEOUT_MS, milliseconds),
-            (CURLOPT_HTTP_VERSION, version), (CURLOPT_PATH_AS_IS, 1), (CURLOPT_BUFFERSIZE, 4096),
-            // Every destination is an address. Cached ones would stay longer than the endpoints do.
-            (CURLOPT_DNS_CACHE_TIMEOUT, 0),
+            (CURLOPT_TIMEOUT_MS, milliseconds), (CURLOPT_CONNECTTIMEOUT_MS, milliseconds), (CURLOPT_BUFFERSIZE, 4096),
             (CURLOPT_FORBID_REUSE, keepsConnection ? 0 : 1),
         ]
         return numbers.allSatisfy { unsafe martlet_curl_set_long(handle, $0, $1) == CURLE_OK }
-    }
-
-    /// The URL's host is what libcurl verifies under TLS; it connects to the destination in any case.
-    private func setDestination(_ destination: ProbeRequest.Destination) -> Bool {
-        let scheme = request.tls == nil ? "http" : "https"
-        var authority = "localhost"
-        switch destination {
-        case .unix(let path):
-            guard set(CURLOPT_UNIX_SOCKET_PATH, path) else { return false }
-        case .tcp(let address, let port):
-            let literal = Self.bracketed(address)
-            authority = "\(literal):\(port)"
-            if let tls = request.tls {
-                authority = "\(Self.bracketed(tls.serverName)):\(port)"
-                unsafe route = curl_slist_append(nil, "::\(literal):\(port)")
-                guard unsafe route != nil,
-                    unsafe martlet_curl_set_list(handle, CURLOPT_CONNECT_TO, route) == CURLE_OK
-                else { return false }
-            }
-        }
-        // The empty string disables proxies from the environment.
-        return set(CURLOPT_PROTOCOLS_STR, scheme) && set(CURLOPT_PROXY, "")
-            && set(CURLOPT_URL, "\(scheme)://\(authority)/")
             && set(CURLOPT_REQUEST_TARGET, request.isGRPC ? Self.grpcPath : request.path)
             && set(CURLOPT_USERAGENT, Self.userAgent)
-    }
-
-    private static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
-
-    private func setSecurity() -> Bool {
-        guard let tls = request.tls else { return true }
-        let numbers: [(CURLoption, Int)] = [
-            (CURLOPT_SSL_VERIFYPEER, tls.verifies ? 1 : 0), (CURLOPT_SSL_VERIFYHOST, tls.verifies ? 2 : 0),
-            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
-            // A resumed session would not notice a new certificate, and a reload may change an authority's file.
-            (CURLOPT_SSL_SESSIONID_CACHE, 0), (CURLOPT_CA_CACHE_TIMEOUT, 60),
-        ]
-        guard numbers.allSatisfy({ unsafe martlet_curl_set_long(handle, $0, $1) == CURLE_OK }) else { return false }
-        let files: [(CURLoption, String?)] = [
-            (CURLOPT_CAINFO, tls.authorityFile), (CURLOPT_SSLCERT, tls.certificateFile), (CURLOPT_SSLKEY, tls.keyFile),
-        ]
-        return files.allSatisfy { option, file in
-            guard let file else { return true }
-            return set(option, file)
-        }
     }
 
     private func setContent() -> Bool {

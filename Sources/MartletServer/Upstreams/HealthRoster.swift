@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletFetch
 internal import MartletHealth
 internal import MartletIO
 internal import MartletProxy
@@ -39,9 +40,7 @@ struct HealthRoster: Sendable {
     /// Replaces the endpoints; those that stay keep their number and their state.
     /// - Parameter names: the addresses of host names.
     mutating func adopt(_ upstreams: [UpstreamConfiguration], _ names: [ResolvedName]) -> Adoption {
-        let addresses = Dictionary(
-            names.map { (EndpointIdentity(upstream: $0.upstream, address: $0.endpoint), $0.addresses) },
-            uniquingKeysWith: { _, last in last })
+        let addresses = names.addresses
         var adoption = Adoption()
         var checked: Set<String> = []
         var next: [EndpointIdentity: Int] = [:]
@@ -94,64 +93,21 @@ extension UpstreamConfiguration {
     fileprivate func probes(
         _ check: HealthCheckConfiguration, _ addresses: [EndpointIdentity: [SocketEndpoint]]
     ) -> [(EndpointIdentity, ProbeRequest)] {
-        var probes: [(EndpointIdentity, ProbeRequest)] = []
-        for address in endpoints.map(\.value) {
-            let identity = EndpointIdentity(upstream: name.value, address: address)
-            switch address {
-            case .echo: continue
-            case .unix(let path): probes.append((identity, probe(check, of: address, to: .unix(path: path))))
-            case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
-                let port = check.port ?? port
-                if SocketEndpoint(literal: host, port: port) != nil {
-                    probes.append((identity, probe(check, of: address, to: .tcp(address: host, port: port))))
-                    continue
-                }
-                let known = addresses[identity] ?? []
-                let destinations = known.map { ProbeRequest.Destination.tcp(address: $0.addressText, port: port) }
-                guard policies.resolution.usesAllAddresses else {
-                    probes.append((identity, probe(check, of: address, to: destinations.first)))
-                    continue
-                }
-                for (resolved, destination) in zip(known, destinations) {
-                    let one = EndpointIdentity(upstream: name.value, address: address, resolved: resolved)
-                    probes.append((one, probe(check, of: address, to: destination)))
-                }
-            }
+        links(addresses, port: check.port).map {
+            ($0.identity, probe(check, of: $0.identity.address, to: $0.destination))
         }
-        return probes
     }
 
     private func probe(
-        _ check: HealthCheckConfiguration, of address: EndpointAddress, to destination: ProbeRequest.Destination?
+        _ check: HealthCheckConfiguration, of address: EndpointAddress, to destination: EndpointDestination?
     ) -> ProbeRequest {
         var request = ProbeRequest(to: destination, host: check.host ?? address.authority(port: check.port))
         request.path = check.path
         request.expected = check.expected
         request.isGRPC = check.isGRPC
         request.timeout = check.timeout
-        switch address {
-        case .h2c: request.version = .http2
-        case .http, .echo: request.version = .http1
-        case .https, .unix: request.version = transport.version == .h2 ? .http2 : .http1
-        }
-        guard case .https(let host, _) = address else { return request }
-        var tls = ProbeTLS(serverName: transport.tls.serverName ?? host)
-        tls.authorityFile = transport.tls.authorityFile?.value
-        tls.certificateFile = transport.tls.certificate?.certificate.value
-        tls.keyFile = transport.tls.certificate?.key.value
-        tls.verifies = transport.tls.verifies
-        request.tls = tls
+        request.version = version(of: address)
+        request.tls = security(of: address)
         return request
-    }
-}
-
-extension EndpointAddress {
-    /// Host and port as in `Host`; the port is left out where it is the scheme's.
-    fileprivate func authority(port other: UInt16?) -> String {
-        guard let (host, port) = hostAndPort else { return "localhost" }
-        let name = host.contains(":") ? "[\(host)]" : host
-        let standard: UInt16 = if case .https = self { 443 } else { 80 }
-        let used = other ?? port
-        return used == standard ? name : "\(name):\(used)"
     }
 }

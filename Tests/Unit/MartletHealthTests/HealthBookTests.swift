@@ -1,4 +1,5 @@
 import MartletCore
+import MartletFetch
 import MartletTesting
 import Testing
 

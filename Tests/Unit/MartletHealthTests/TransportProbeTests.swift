@@ -1,4 +1,5 @@
 import MartletCore
+import MartletFetch
 import MartletTesting
 import Testing
 
@@ -19,7 +20,7 @@ private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {
 }
 
 @Suite struct `Probes over TLS and HTTP/2` {
-    private func request(_ port: UInt16, tls: ProbeTLS? = nil, version: ProbeRequest.Version) -> ProbeRequest {
+    private func request(_ port: UInt16, tls: EndpointTLS? = nil, version: EndpointVersion) -> ProbeRequest {
         var request = ProbeRequest(to: .tcp(address: "127.0.0.1", port: port), host: "api.internal")
         (request.tls, request.version, request.timeout) = (tls, version, .seconds(10))
         return request
@@ -28,8 +29,8 @@ private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {
     @Test func `the certificate is verified as the upstream's settings say`() throws {
         let authority = try CertificateAuthority()
         let nginx = try NginxUpstream(certificate: try authority.issue("server", ["DNS:api.internal"]))
-        var tls = ProbeTLS(serverName: "api.internal")
-        func result(_ version: ProbeRequest.Version = .http1) throws -> ProbeResult {
+        var tls = EndpointTLS(serverName: "api.internal")
+        func result(_ version: EndpointVersion = .http1) throws -> ProbeResult {
             try firstResult(request(nginx.secure, tls: tls, version: version))
         }
         #expect(try result() == .failure("certificate not trusted"))
@@ -40,7 +41,7 @@ private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {
         #expect(try result() == .failure("certificate not trusted"))
         tls.verifies = false
         #expect(try result() == .success(""))
-        tls = ProbeTLS(serverName: "api.internal")
+        tls = EndpointTLS(serverName: "api.internal")
         tls.authorityFile = "/nonexistent.pem"
         #expect(try result() == .failure("ca_file cannot be read"))
     }
@@ -50,7 +51,7 @@ private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {
         let server = try authority.issue("server", ["IP:127.0.0.1"])
         let client = try authority.issue("client", ["DNS:client"])
         let nginx = try NginxUpstream(certificate: server, clientAuthority: authority.certificateFile)
-        var tls = ProbeTLS(serverName: "127.0.0.1")
+        var tls = EndpointTLS(serverName: "127.0.0.1")
         tls.authorityFile = authority.certificateFile
         (tls.certificateFile, tls.keyFile) = (client.certificateFile, client.keyFile)
         #expect(try firstResult(request(nginx.secure, tls: tls, version: .http1)) == .success(""))
@@ -68,7 +69,7 @@ private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {
         #expect(try firstResult(request(upstream.port, version: .http2)) != .success(""))
         // Clear text where TLS is expected, and the other way round.
         #expect(
-            try firstResult(request(nginx.port, tls: ProbeTLS(serverName: "a"), version: .http1))
+            try firstResult(request(nginx.port, tls: EndpointTLS(serverName: "a"), version: .http1))
                 == .failure("TLS handshake failed"))
     }
 }

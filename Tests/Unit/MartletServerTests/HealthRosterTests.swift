@@ -1,5 +1,6 @@
 import MartletConfig
 import MartletCore
+import MartletFetch
 import MartletIO
 import MartletProxy
 import MartletTesting
@@ -74,7 +75,7 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
                 tls: { server_name: api.test, ca_file: /ca.pem, certificate_file: /c.pem, key_file: /k.pem }
                 health_check: { grpc: true }
             """)
-        var tls = ProbeTLS(serverName: "api.test")
+        var tls = EndpointTLS(serverName: "api.test")
         (tls.authorityFile, tls.certificateFile, tls.keyFile) = ("/ca.pem", "/c.pem", "/k.pem")
         #expect(secure.first?.tls == tls && secure.first?.version == .http2 && secure.first?.isGRPC == true)
         #expect(secure.first?.host == "[::1]")
