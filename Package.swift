@@ -83,6 +83,8 @@ let rooms: [Room] = [
     Room(name: "MartletLimits", imports: []),
     Room(name: "MartletBalancing", imports: []),
     Room(
+        name: "MartletMirror", imports: ["MartletCore", "MartletHTTP", "MartletFetch", "MartletBalancing", "CCurl"]),
+    Room(
         name: "MartletProvider",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletCrypto", "MartletConfig", "MartletJOSE",
@@ -135,8 +137,8 @@ let rooms: [Room] = [
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletProvider", "MartletRouter",
-            "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
+            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletMirror", "MartletProvider",
+            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -217,7 +219,7 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletNames", "MartletFetch", "MartletHealth",
+            "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",

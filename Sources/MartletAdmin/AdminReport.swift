@@ -55,6 +55,18 @@ package struct AdminReport: Sendable {
         }
     }
 
+    /// What became of the copies of requests for an upstream.
+    package struct Mirror: Sendable {
+        package let upstream: String
+        package let sent: Int
+        package let failed: Int
+        package let dropped: Int
+
+        package init(upstream: String, sent: Int, failed: Int, dropped: Int) {
+            (self.upstream, self.sent, self.failed, self.dropped) = (upstream, sent, failed, dropped)
+        }
+    }
+
     /// One instant on both clocks.
     private struct Moment: Sendable {
         let unix: UnixTime
@@ -125,6 +137,8 @@ package struct AdminReport: Sendable {
     let version: String
     /// Every upstream that has health checks.
     let healthChecks: [HealthChecks]
+    /// Every upstream that gets copies of requests.
+    let mirrors: [Mirror]
 
     var now: UnixTime { moment.unix }
     var monotonicNow: MonotonicTime { moment.monotonic }
@@ -136,7 +150,8 @@ package struct AdminReport: Sendable {
         limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], droppedLogBatches: Int,
         reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
-        now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = []
+        now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = [],
+        mirrors: [Mirror] = []
     ) {
         self.readiness = readiness
         self.loops = loops
@@ -160,6 +175,7 @@ package struct AdminReport: Sendable {
         moment = Moment(unix: now, monotonic: monotonicNow)
         self.version = version
         self.healthChecks = healthChecks
+        self.mirrors = mirrors
     }
 }
 

@@ -25,6 +25,7 @@ struct MetricsPage {
         overload(traffic.overload, isMemoryHigh: report.isMemoryHigh)
         upstreams(traffic)
         healthChecks(report.healthChecks)
+        mirrors(report.mirrors)
         state(report)
         store(report)
         signIn(report)
@@ -234,6 +235,19 @@ struct MetricsPage {
         out.family(
             "martlet_upstream_endpoints_unhealthy", .gauge, "Endpoints that are unhealthy by their probes.")
         for upstream in upstreams { out.sample(["upstream": upstream.upstream], upstream.unhealthy) }
+    }
+
+    private mutating func mirrors(_ upstreams: [AdminReport.Mirror]) {
+        guard !upstreams.isEmpty else { return }
+        out.family(
+            "martlet_proxy_mirrored_requests_total", .counter,
+            "Copies of requests for the upstream: sent (it responded), failed, or dropped because too many were under way."
+        )
+        for upstream in upstreams {
+            out.sample(["upstream": upstream.upstream, "result": "sent"], upstream.sent)
+            out.sample(["upstream": upstream.upstream, "result": "failed"], upstream.failed)
+            out.sample(["upstream": upstream.upstream, "result": "dropped"], upstream.dropped)
+        }
     }
 
     // MARK: Dependencies

@@ -2,6 +2,7 @@ internal import MartletCore
 package import MartletHTTP
 package import MartletProvider
 internal import MartletResponder
+internal import MartletRouter
 
 /// Routes on which more than `Authorization` decides: headers of their own, and parts of the request.
 extension Authenticator {
@@ -73,6 +74,12 @@ extension AuthenticationRules {
     package func headerNames(on route: Int) -> [String] {
         guard routes[route].readsRequest else { return [] }
         return plan(of: route).headerSources.flatMap { headerSources[Int($0)].fieldNames }
+    }
+
+    /// The headers that are credentials on any route, and that of the assertion: who has it is believed to be the
+    /// gateway by the upstream that it is for.
+    package var credentialNames: [String] {
+        headerSources.flatMap(\.fieldNames) + (assertion.map { [$0.headerName] } ?? [])
     }
 
     /// The providers of a route.

@@ -111,6 +111,17 @@ struct ExplanationDocument {
                         "weight": .integer(Int64(share.weight)),
                     ]
                 }),
+            "mirror": mirror(of: route),
+        ]
+    }
+
+    private func mirror(of route: Route) -> JSONValue {
+        let upstreams = page.configuration.upstreams
+        guard let mirror = route.mirror, upstreams.indices.contains(mirror.upstream) else { return .null }
+        let (whole, rest) = mirror.percentage.millionths.quotientAndRemainder(dividingBy: 10_000)
+        let percent = rest == 0 ? JSONNumber(Int64(whole)) : JSONNumber(Double(mirror.percentage.millionths) / 10_000)
+        return [
+            "upstream": .string(upstreams[mirror.upstream].name.value), "percent": percent.map { .number($0) } ?? .null,
         ]
     }
 

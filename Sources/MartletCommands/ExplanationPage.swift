@@ -137,7 +137,7 @@ struct ExplanationPage {
         else { return [] }
         let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
         return splitLines(route) + endpointLines + ["\(Self.shown(request.method)) \(path)\(query)"]
-            + (route.host.map { ["Host: \($0)"] } ?? [])
+            + (route.host.map { ["Host: \($0)"] } ?? []) + mirrorLines(route)
             + (route.timeout.map { ["the response's head within \($0.configurationText) of the request"] } ?? [])
     }
 
@@ -148,6 +148,14 @@ struct ExplanationPage {
             .map { "\(configuration.upstreams[$0.upstream].name.value) \($0.weight)" }.joined(separator: ", ")
         let key = explanation.upstream == nil ? "; the client's address decides" : "; the subject decides"
         return ["split: \(shares)" + (explanation.isNewAccount ? "; the subject of the account decides" : key)]
+    }
+
+    /// The upstream that gets copies.
+    private func mirrorLines(_ route: Route) -> [String] {
+        guard let mirror = route.mirror, configuration.upstreams.indices.contains(mirror.upstream) else { return [] }
+        let name = configuration.upstreams[mirror.upstream].name.value
+        let share = mirror.percentage.configurationText
+        return ["mirror: \(name) gets copies of \(share) of the requests, without credentials"]
     }
 
     /// The upstream and its endpoints.

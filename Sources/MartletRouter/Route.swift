@@ -22,6 +22,8 @@ package struct Route: Sendable {
     package let upstream: Int
     /// The upstreams that share its requests; `nil` for a single one.
     package let split: RouteSplit?
+    /// Which requests are copied for another upstream; `nil` for none.
+    package let mirror: RouteMirror?
     /// What the gateway responds itself; `nil` for a route to an upstream.
     package let response: RouteResponse?
     /// The index of the mount that handles it in this process; −1 for an upstream.

@@ -20,6 +20,13 @@ extension RouteCompiler {
         return (first.1, RouteSplit(shares), nil)
     }
 
+    /// The upstream that gets copies of a route's requests, whose mark is reserved.
+    mutating func mirror(of route: RouteConfiguration) -> RouteMirror? {
+        guard let mirror = route.mirror, let index = index(of: mirror.upstream, route) else { return nil }
+        reserve(markOf: RouteMirror.fieldName)
+        return RouteMirror(upstream: index, percentage: mirror.percentage)
+    }
+
     private mutating func index(of upstream: Located<String>, _ route: RouteConfiguration) -> Int? {
         if let index = upstreams[upstream.value] { return index }
         diagnostics.error(

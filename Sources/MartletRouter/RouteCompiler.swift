@@ -40,6 +40,9 @@ struct RouteCompiler {
         }
     }
 
+    /// Reserves the field that marks copies of requests.
+    mutating func reserve(markOf name: String) { reservedNames.insert(ReservedNames.letters(of: name)) }
+
     /// Compiles one route. Errors are recorded in ``diagnostics``, and the route is omitted.
     mutating func add(_ route: RouteConfiguration) {
         let pattern = RoutePattern(
@@ -51,11 +54,12 @@ struct RouteCompiler {
         let stripPrefix = prefix(route.stripPrefix, "strip_prefix")
         let rewrite = rewrite(of: route, stripping: stripPrefix)
         for name in route.removeHeaders { check(removed: name, of: route) }
+        let mirror = mirror(of: route)
         guard let target = target(of: route) else { return }
         routes.append(
             Route(
                 index: routes.count, name: route.name.value, upstream: target.upstream, split: target.split,
-                response: target.response,
+                mirror: mirror, response: target.response,
                 mount: -1, mode: mode,
                 providers: accepted, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
@@ -74,7 +78,8 @@ struct RouteCompiler {
             let path = try PathGlob(try PathText.normalized(mount.path, .glob, paths))
             routes.append(
                 Route(
-                    index: routes.count, name: mount.name, upstream: -1, split: nil, response: nil, mount: number,
+                    index: routes.count, name: mount.name, upstream: -1, split: nil, mirror: nil, response: nil,
+                    mount: number,
                     mode: .none,
                     providers: [],
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,

@@ -53,6 +53,7 @@ POLICIES = ", outlier: {}, retries: {}, breaker: {}, slow_start: 1s"
 BALANCED = ', {{ url: "http://[::ffff:127.0.0.1]:{upstream}", weight: {weight} }}'
 CORS = ", cors: { origins: [\"https://app.example.com\"], methods: [GET], headers: [authorization], credentials: true }"
 SPLIT = "split: [{ upstream: origin, weight: 3 }, { upstream: other, weight: 1 }]"
+MIRROR = "upstream: origin, mirror: { upstream: other, percent: 0.0001 }"
 OTHER = '\n  other: { endpoints: ["http://[::ffff:127.0.0.1]:{upstream}"] }'
 # Providers besides Apple's.
 PROVIDERS = {
@@ -269,6 +270,7 @@ SCENARIOS = [
     Scenario("weighted", "one known Apple token, two endpoints with weights", endpoints=BALANCED.format(weight=3, upstream="{upstream}")),
     Scenario("hashed", "one known Apple token, two endpoints by the hash of the subject", endpoints=BALANCED.format(weight=1, upstream="{upstream}"), policies=", balance: hash:subject"),
     Scenario("split", "one known Apple token, two upstreams that share a route", policies=" }" + OTHER[:-2], target=SPLIT),
+    Scenario("mirrored", "one known Apple token, a route that copies one of a million requests", policies=" }" + OTHER[:-2], target=MIRROR),
     Scenario("cors", "one known Apple token from a page of another origin", rules=CORS, fields=((b"origin", b"https://app.example.com"),)),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

@@ -44,7 +44,7 @@ WORDS = [
     Word("settle(?:s|d)?|settling", "settle settles settled settling", "complete, resolve, finish"),
     Word("wires?", "wire wires", "connection, transport, protocol, ciphertext"),
     Word("nobody(?:'s)?|anybody(?:'s)?|somebody(?:'s)?|everybody(?:'s)?", "nobody anybody somebody everybody",
-         "anonymous, any client, another client, no one"),
+         "anonymous, any client, another client, no one", allowed=("CURLOPT_NOBODY",)),
     Word("persons", "persons", "users, accounts, people"),
     Word("(?:is|are|be|was|were|been|being) told", "told", "is notified, receives, is reported"),
     Word("(?:is|are|was|were|be|been) away", "", "unavailable"),

@@ -40,6 +40,25 @@ extension GatewayConfiguration {
         }
     }
 
+    /// Records an error for every mirror whose upstream cannot get copies.
+    func checkMirrors(_ diagnostics: inout Diagnostics) {
+        for route in routes {
+            guard let name = route.mirror?.upstream,
+                let upstream = upstreams.first(where: { $0.name.value == name.value })
+            else { continue }
+            var reason: String?
+            if upstream.transport.sendsProxyProtocol {
+                reason = "whose connections begin with the address of one client: copies share connections"
+            } else if upstream.endpoints.allSatisfy({ $0.value == .echo }) {
+                reason = "which gets no copies: builtin:echo is in this process"
+            }
+            guard let reason else { continue }
+            diagnostics.error(
+                .configBadValue, at: name.location,
+                "mirror of route \(quoted(route.name.value)) names upstream \(quoted(name.value)), \(reason)")
+        }
+    }
+
     /// Provider kinds that throttle by client address.
     private static let countingKinds: Set<String> = ["password", "wechat"]
 

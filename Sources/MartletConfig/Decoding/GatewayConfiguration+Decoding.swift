@@ -92,6 +92,7 @@ extension GatewayConfiguration {
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
+        configuration.checkMirrors(&reader.diagnostics)
         configuration.warnOfSharedThrottles(&reader.diagnostics)
         var references = ReferenceCheck(&reader)
         references.run(&reader.diagnostics)

@@ -56,7 +56,8 @@ struct ReferenceCheck {
     mutating func run(_ diagnostics: inout Diagnostics) {
         for (index, route) in routes.enumerated() where route.entries != nil {
             let title = "route \((try? route["name"]?.text()).map { quoted($0) } ?? "number \(index + 1)")"
-            let nodes = [route["upstream"]] + (route["split"]?.elements ?? []).map { $0["upstream"] }
+            let split = (route["split"]?.elements ?? []).map { $0["upstream"] }
+            let nodes = [route["upstream"]] + split + [route["mirror"]?["upstream"]]
             for case let upstream? in nodes.map({ Self.name($0) }) {
                 upstreams.use(upstream, in: title, &diagnostics)
             }

@@ -31,6 +31,8 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "split", .list(.block(of: RouteSplitShare.self), nonEmpty: true),
                 "Instead of `upstream`: upstreams that share the requests."),
+            .optional(
+                "mirror", .block(of: RouteMirror.self), "Another upstream that gets copies of the requests."),
             .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
                 "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
@@ -73,7 +75,10 @@ extension RouteConfiguration: ConfigurationDecodable {
         let name = reader.expectedName("name")
         split = RouteSplitShare.read(&reader)
         upstream = reader.optional("upstream")
-        if upstream == nil, split.isEmpty { upgrade = .none }
+        let upstreams = (upstream.map { [$0] } ?? []) + split.map(\.upstream)
+        mirror = RouteMirror.read(
+            &reader, beside: upstreams, hasResponse: reader.has("redirect") || reader.has("respond"))
+        if upstreams.isEmpty { upgrade = .none }
         guard let name else { throw .alreadyReported }
         self.name = name
     }

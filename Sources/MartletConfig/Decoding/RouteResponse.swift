@@ -105,7 +105,7 @@ extension RouteResponseConfiguration {
     /// The keys of a route of which it has at most one.
     static let keys = ["upstream", "split", "redirect", "respond"]
     /// Keys of a route that only concern an upstream.
-    private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials"]
+    private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials", "mirror"]
 
     /// Reads `redirect:` or `respond:`; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> RouteResponseConfiguration? {

@@ -386,6 +386,8 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var upstream: Located<String>?
     /// The upstreams that share the requests, instead of one.
     package var split: [SplitShare] = []
+    /// Which upstream gets copies of requests, too.
+    package var mirror: MirrorConfiguration?
     /// What it responds then.
     package var response: RouteResponseConfiguration?
 }

@@ -50,6 +50,16 @@
     }
 }
 
+/// `mirror:` of a route.
+@frozen package struct MirrorConfiguration: Sendable {
+    /// The upstream that gets copies of requests.
+    package var upstream: Located<String>
+    /// How many of the requests are copied.
+    package var percentage = SamplePercentage.all
+
+    package init(upstream: Located<String>) { self.upstream = upstream }
+}
+
 /// `headers.response:` of a route.
 @frozen package struct ResponseHeaderConfiguration: Sendable {
     /// A header with its value, as written.

@@ -76,7 +76,7 @@ extension EventLoop {
             if case .success(let verified) = result, verified.principal.identity.bodyDigest != nil {
                 result = .failure(.malformed("check.body_not_read"))
             }
-        } else if let error = loop.exchanges[exchange].bodyCheck.begin(result, hasBody: hasBody) {
+        } else if let error = loop.exchanges[exchange].bodyWatch.begin(result, hasBody: hasBody) {
             result = .failure(error)
         }
         if loop.exchanges[exchange].credential.proof == .pending {

@@ -33,8 +33,8 @@ struct Exchange: ~Copyable, SlabElement {
     var request = RequestProperties()
     var body = RequestBody()
     var pace = BodyPace()
-    /// What the credential says about the body.
-    var bodyCheck = BodyCheck()
+    /// What its credential says about the body, and its copy for another upstream.
+    var bodyWatch = BodyWatch()
     var trailers = RequestTrailers()
     var headerRules = ExchangeHeaderRules()
     /// The body for a local handler, or what was reclaimed from a failed upstream connection.
@@ -75,7 +75,7 @@ struct Exchange: ~Copyable, SlabElement {
         headerRules.end()
         response.rules.end()
         heldBody.release()
-        bodyCheck.end()
+        bodyWatch.end()
     }
 
     /// Whether the request may be sent again after its bytes went out: no body is lost, and the method is idempotent.

@@ -29,12 +29,12 @@ struct CompiledRoute: Sendable {
     let mount: Int
     let bodyLimit: Int
     let streamLimit: Int
-    /// Index of its upstream, ``own`` where the gateway responds itself, or ``split``.
+    /// Index of its upstream, ``own`` where the gateway responds itself, or ``several``.
     let upstream: Int
     /// Stands for a response of the gateway.
     static let own = -1
-    /// Stands for several upstreams that share the requests.
-    static let split = -2
+    /// Stands for several upstreams: that share the requests, or of which another one gets copies.
+    static let several = -2
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
@@ -57,7 +57,7 @@ struct CompiledRoute: Sendable {
         mount = route.servesChecksOnly ? CompiledRoute.checksOnly : route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
-        upstream = route.split == nil ? route.upstream : Self.split
+        upstream = route.split == nil && route.mirror == nil ? route.upstream : Self.several
         stripsPrefix = route.stripsPrefix
         rewritesTarget = route.rewrite != nil
         let keepsClientsHost = route.upstreams.allSatisfy { upstreams[$0].host == .keep }
@@ -90,8 +90,14 @@ struct RouteRules: Sendable {
     let crossOrigin: CrossOriginRules?
     /// The upstreams that share its requests.
     let split: RouteSplit?
+    /// The upstream that gets copies.
+    let mirror: MirrorPlan?
 
-    init(_ route: Route) {
+    /// - Parameters:
+    ///   - upstreams: those that routes refer to by index.
+    ///   - credentials: names of fields that are credentials on some route.
+    init(_ route: Route, _ upstreams: [Upstream], credentials: [String]) {
+        mirror = MirrorPlan(route, upstreams, credentials: credentials)
         responseFields = ResponseFieldRules(route.responseHeaders)
         crossOrigin = route.crossOrigin.map(CrossOriginRules.init)
         split = route.split

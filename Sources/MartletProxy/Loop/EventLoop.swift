@@ -4,6 +4,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
 package import MartletIO
+package import MartletMirror
 internal import MartletRouter
 
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
@@ -25,6 +26,7 @@ package struct EventLoop: ~Copyable {
         package let mailbox: Mailbox
         package let verifier: Verifier
         package let handshakes: ThreadPool
+        package let mirror: (any MirrorReceiving)?
         package let connections: ConnectionLimit
         package let log: any AccessLogging
         package let debug: DebugLog
@@ -34,8 +36,9 @@ package struct EventLoop: ~Copyable {
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
-            verifier: Verifier, handshakes: ThreadPool, connections: ConnectionLimit, log: any AccessLogging,
-            debug: DebugLog, clock: Clock, memory: MemoryPressure? = nil
+            verifier: Verifier, handshakes: ThreadPool, mirror: (any MirrorReceiving)? = nil,
+            connections: ConnectionLimit, log: any AccessLogging, debug: DebugLog, clock: Clock,
+            memory: MemoryPressure? = nil
         ) {
             self.id = id
             self.snapshot = snapshot
@@ -44,6 +47,7 @@ package struct EventLoop: ~Copyable {
             self.mailbox = mailbox
             self.verifier = verifier
             self.handshakes = handshakes
+            self.mirror = mirror
             self.connections = connections
             self.log = log
             self.debug = debug
@@ -71,7 +75,8 @@ package struct EventLoop: ~Copyable {
         let context = LoopContext(
             snapshot: setup.snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
-                mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes),
+                mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes,
+                mirror: setup.mirror),
             logs: LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max)),
             counters: Counters(loop: setup.id), overload: overload)
         let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)

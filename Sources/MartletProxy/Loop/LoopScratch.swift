@@ -13,6 +13,8 @@ struct LoopScratch: ~Copyable {
     var normalizedPath = ByteBuffer(capacity: 8 * 1024)
     /// Pipes for splicing long bodies.
     var pipes = SplicePipes()
+    /// Chooses the requests that are copied.
+    var samples = SampleNumbers(seed: .random(in: .min ... .max))
     /// The memory of all HTTP/2 sessions of the loop.
     let http2Memory = HTTP2MemoryPool()
 

@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletMirror
 
 /// What other threads do for a loop, and the mailbox with their results.
 struct LoopThreads: ~Copyable {
@@ -7,10 +8,15 @@ struct LoopThreads: ~Copyable {
     let verifier: Verifier
     /// Threads for the expensive steps of TLS handshakes.
     let handshakePool: ThreadPool
+    /// Sends copies of requests to other upstreams; `nil` for listeners of the gateway itself.
+    let mirror: (any MirrorReceiving)?
     /// Connections whose handshakes the loop continues.
     var handshakeQueue = HandshakeQueue()
 
-    init(mailbox: Mailbox, verifier: Verifier, handshakePool: ThreadPool) {
+    init(
+        mailbox: Mailbox, verifier: Verifier, handshakePool: ThreadPool, mirror: (any MirrorReceiving)? = nil
+    ) {
+        self.mirror = mirror
         self.mailbox = mailbox
         self.verifier = verifier
         self.handshakePool = handshakePool

@@ -88,7 +88,8 @@ package final class Snapshot: Sendable {
             CompiledRoute($0, upstreams, removals: $1, limitPlan: routeLimits.index(of: $0))
         }
         self.removals = removals
-        routeRules = routes.routes.map(RouteRules.init)
+        let credentials = authentication.credentialNames
+        routeRules = routes.routes.map { RouteRules($0, upstreams, credentials: credentials) }
         pseudonym = ViaPseudonym(routes: routes.configured.map(\.name), upstreams: upstreams)
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)

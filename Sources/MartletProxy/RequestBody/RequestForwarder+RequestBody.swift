@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletMirror
 internal import MartletResponder
 
 /// Forwards the body of a request as it arrives.
@@ -43,7 +44,7 @@ extension RequestForwarder {
                 bytes.span, from: &offset, isStream: isStream, mayHaveTrailers: mayHaveTrailers)
             {
             case .data(let range):
-                if loop.exchanges[exchange].bodyCheck.isPending,
+                if loop.exchanges[exchange].bodyWatch.isActive,
                     unsafe differs(exchange, after: bytes[range], &loop)
                 {
                     return bytes.count
@@ -53,7 +54,7 @@ extension RequestForwarder {
             case .trailer(let field):
                 unsafe loop.exchanges.collectTrailer(field, bytes, of: exchange, &loop.upstreams, &loop.context)
             case .end:
-                if loop.exchanges[exchange].bodyCheck.isPending, differs(exchange, &loop) { return bytes.count }
+                if loop.exchanges[exchange].bodyWatch.isActive, differs(exchange, &loop) { return bytes.count }
                 loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
                 return offset
             case .needMore: return offset
@@ -67,30 +68,35 @@ extension RequestForwarder {
         }
     }
 
-    /// Compares a piece of the body with what the credential vouches for, before it is forwarded.
+    /// Looks at a piece of the body before it is forwarded: compares it with what the credential vouches for.
     /// - Returns: whether the exchange has failed, because with this piece the body is complete and another one.
     @inline(never)
     private static func differs(
         _ exchange: Handle<Exchange>, after piece: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
-        unsafe loop.exchanges[exchange].bodyCheck.add(piece)
+        unsafe loop.exchanges[exchange].bodyWatch.add(piece)
         guard !loop.exchanges[exchange].body.framing.isChunked, loop.exchanges[exchange].body.remaining == 0 else {
             return false
         }
         return differs(exchange, &loop)
     }
 
-    /// The same for a body that is complete.
+    /// The same for a body that is complete, whose copy is sent.
     @inline(never)
     private static func differs(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> Bool {
-        guard !loop.exchanges[exchange].bodyCheck.holds() else { return false }
-        loop.fail(exchange, .malformed(BodyCheck.mismatch))
-        return true
+        switch loop.exchanges[exchange].bodyWatch.finish() {
+        case .accepted(let copy):
+            if let copy { loop.context.threads.mirror?.send(copy) }
+            return false
+        case .differs:
+            loop.fail(exchange, .malformed(BodyWatch.mismatch))
+            return true
+        }
     }
 
     /// The last frame of a stream's body was consumed.
     private static func finishStreamedBody(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        if loop.exchanges[exchange].bodyCheck.isPending, differs(exchange, &loop) { return }
+        if loop.exchanges[exchange].bodyWatch.isActive, differs(exchange, &loop) { return }
         loop.exchanges[exchange].body.isComplete = true
         // Only now it is known which of them the upstream may get.
         var lines = ByteBuffer()

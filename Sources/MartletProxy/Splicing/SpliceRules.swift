@@ -50,7 +50,7 @@ extension Exchange {
     @inline(__always)
     var hasSpliceableBody: Bool {
         responder == .upstream && SpliceRules.isWorthwhile(body.framing, remaining: body.remaining)
-            && heldBody.isEmpty && hasSentHead && !bodyCheck.isPending
+            && heldBody.isEmpty && hasSentHead && !bodyWatch.isActive
     }
 }
 

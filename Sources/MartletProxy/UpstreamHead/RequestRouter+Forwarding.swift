@@ -12,12 +12,14 @@ extension RequestRouter {
         _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
         let exchange = Handle(request.exchange)
-        var upstream = loop.context.snapshot.compiledRoutes[Int(request.route)].upstream
-        if upstream < 0 {
-            guard upstream == CompiledRoute.split else {
-                return unsafe respond(exchange, route: Int(request.route), bytes, &loop)
+        let route = Int(request.route)
+        var upstream = loop.context.snapshot.compiledRoutes[route].upstream
+        let hasSeveral = upstream < 0
+        if hasSeveral {
+            guard upstream == CompiledRoute.several else {
+                return unsafe respond(exchange, route: route, bytes, &loop)
             }
-            upstream = splitUpstream(of: exchange, route: Int(request.route), &loop)
+            upstream = chosenUpstream(of: exchange, route: route, &loop)
         }
         let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
@@ -32,6 +34,7 @@ extension RequestRouter {
         case .badPath: return loop.reject(exchange, .malformed(.rewriteRejected))
         case .loop: return loop.reject(exchange, .loopDetected)
         }
+        if hasSeveral { unsafe mirror(exchange, route: route, bytes, &loop) }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
 
@@ -53,14 +56,17 @@ extension RequestRouter {
         }
     }
 
-    /// The upstream of several that gets a request: by the caller's subject, or else by the client's address.
+    /// The upstream of several that gets a request, and not a copy: of those that share them by the caller's subject, or else by the client's address.
     @inline(never)
-    private func splitUpstream(of exchange: Handle<Exchange>, route: Int, _ loop: inout LoopState) -> Int {
+    private func chosenUpstream(of exchange: Handle<Exchange>, route: Int, _ loop: inout LoopState) -> Int {
+        guard let split = loop.context.snapshot.routeRules[route].split else {
+            return loop.context.snapshot.routes.routes[route].upstream
+        }
         let subject = UInt64(truncatingIfNeeded: loop.exchanges[exchange].credential.subject)
         let key =
             subject == 0
             ? RouteSplit.key(ofAddress: loop.exchanges.clientAddress(of: exchange, &loop.downstreams)) : subject
-        return loop.context.snapshot.routeRules[route].split?.upstream(for: key) ?? 0
+        return split.upstream(for: key)
     }
 
     /// What became of a head for an upstream.

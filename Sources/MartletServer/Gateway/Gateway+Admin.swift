@@ -4,6 +4,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletHealth
 internal import MartletIdentities
+internal import MartletMirror
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
@@ -75,6 +76,10 @@ extension Gateway: AdminSource {
                 AdminReport.HealthChecks(
                     upstream: $0.upstream, successes: $0.counts.successes, failures: $0.counts.failures,
                     delayed: $0.counts.delayed, unhealthy: $0.counts.unhealthy)
+            },
+            mirrors: mirrors.counts.map {
+                AdminReport.Mirror(
+                    upstream: $0.upstream, sent: $0.counts.sent, failed: $0.counts.failed, dropped: $0.counts.dropped)
             })
     }
 }

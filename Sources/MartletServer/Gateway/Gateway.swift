@@ -62,6 +62,7 @@ package final class Gateway: Sendable {
     private let invalidator: CacheInvalidator
     private let names: NameResolution
     let healthChecks: HealthChecks
+    let mirrors: Mirrors
     private let drainedEndpoints = DrainedEndpoints()
     private let state: Mutex<State>
 
@@ -81,6 +82,7 @@ package final class Gateway: Sendable {
         names = NameResolution(
             NameResolver(on: services.loop), clock: services.clock, logger: services.logger)
         healthChecks = HealthChecks(clock: services.clock, logger: services.logger)
+        mirrors = Mirrors(logger: services.logger)
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
@@ -111,6 +113,7 @@ package final class Gateway: Sendable {
         await names.prepare(configuration.upstreams)
         var resolved: [ResolvedName] = []
         names.follow(configuration.upstreams) { resolved = $0 }
+        mirrors.follow(configuration, resolved)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
@@ -118,12 +121,19 @@ package final class Gateway: Sendable {
             inherited: &inherited, security: graph.blueprint.tls.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
-            connections: services.connections)
+            mirrors: mirrors.receiver, connections: services.connections)
         invalidator.attach(to: loops)
-        healthChecks.attach { loops.healthChanged($0) }
+        healthChecks.attach { [mirrors] endpoints in
+            loops.healthChanged(endpoints)
+            mirrors.healthChanged(endpoints)
+        }
         names.attach(
             NameResolution.Observer(
-                changed: { loops.resolved($0) }, all: { [healthChecks] in healthChecks.follow($0) }))
+                changed: { loops.resolved($0) },
+                all: { [healthChecks, mirrors] names in
+                    healthChecks.follow(names)
+                    mirrors.follow(names)
+                }))
         do {
             try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {
@@ -353,16 +363,22 @@ package final class Gateway: Sendable {
         names.follow(upstreams) { resolved in
             loops.resolved(resolved)
             healthChecks.follow(upstreams, resolved)
+            mirrors.follow(next.blueprint.configuration, resolved)
         }
-        drainedEndpoints.follow(upstreams, notifying: loops)
+        drainedEndpoints.follow(upstreams) { setDrained($0, loops) }
     }
 
     /// Takes an endpoint of the running configuration out of use, or back.
     func changeDraining(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
         let (graph, loops) = state.withLock { ($0.graph, $0.loops) }
         return drainedEndpoints.change(
-            endpoint, of: upstream, isDrained: isDrained, in: graph.blueprint.configuration.upstreams,
-            notifying: loops)
+            endpoint, of: upstream, isDrained: isDrained, in: graph.blueprint.configuration.upstreams
+        ) { setDrained($0, loops) }
+    }
+
+    private func setDrained(_ endpoints: Set<EndpointIdentity>, _ loops: LoopGroup?) {
+        loops?.setDrained(endpoints)
+        mirrors.setDrained(endpoints)
     }
 
     /// Applies the level and the format of a new configuration.
@@ -450,6 +466,7 @@ package final class Gateway: Sendable {
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
         healthChecks.stop()
+        mirrors.stop()
         names.stop()
         drainAdmin()
         await admin?.join()

@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 package import MartletCore
 internal import MartletIO
+package import MartletMirror
 package import MartletProxy
 internal import MartletReports
 private import Synchronization
@@ -15,12 +16,14 @@ package final class LoopGroup: Sendable {
     /// - Parameters:
     ///   - name: the prefix of the thread names.
     ///   - sockets: the listener sockets of every loop.
+    ///   - mirrors: what gets copies of requests; `nil` for none.
     ///   - connections: the connection limit that the loops share.
     ///   - isForOperators: whether it serves in an overload, too.
     ///   - log: the access log; `nil` means the sink of all log lines.
     package init(
         _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
-        connections: ConnectionLimit, log: (any AccessLogging)? = nil, isForOperators: Bool = false
+        mirrors: (any MirrorReceiving)? = nil, connections: ConnectionLimit, log: (any AccessLogging)? = nil,
+        isForOperators: Bool = false
     ) throws(StartError) {
         names = name
         running = Mutex([])
@@ -32,8 +35,9 @@ package final class LoopGroup: Sendable {
                 mailboxes.append(mailbox)
                 let setup = EventLoop.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, handshakes: services.handshakes, connections: connections,
-                    log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
+                    verifier: services.verifier, handshakes: services.handshakes, mirror: mirrors,
+                    connections: connections, log: log ?? services.sink,
+                    debug: DebugLog(services.logger.with(("room", "proxy"))),
                     clock: services.clock, memory: isForOperators ? nil : services.memory)
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })

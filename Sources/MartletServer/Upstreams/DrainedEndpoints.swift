@@ -7,27 +7,27 @@ private import Synchronization
 final class DrainedEndpoints: Sendable {
     private let endpoints = Mutex<Set<EndpointIdentity>>([])
 
-    /// Takes an endpoint out of use, or back, and notifies the loops.
+    /// Takes an endpoint out of use, or back, and notifies of all that are.
     /// - Parameter url: as it stands in the configuration.
     func change(
         _ url: String, of name: String, isDrained: Bool, in upstreams: [UpstreamConfiguration],
-        notifying loops: LoopGroup?
+        notifying notify: (Set<EndpointIdentity>) -> Void
     ) -> EndpointDraining {
         guard let upstream = upstreams.first(where: { $0.name.value == name }) else { return .unknownUpstream }
         guard let address = upstream.endpoints.first(where: { EndpointText.url($0.value) == url })?.value else {
             return .unknownEndpoint
         }
         let identity = EndpointIdentity(upstream: name, address: address)
-        // The loops are notified under the lock, so that no older set follows a newer one.
+        // Under the lock, so that no older set follows a newer one.
         endpoints.withLock { endpoints in
             if isDrained { endpoints.insert(identity) } else { endpoints.remove(identity) }
-            loops?.setDrained(endpoints)
+            notify(endpoints)
         }
         return .done
     }
 
-    /// Forgets the endpoints that a new configuration does not have, and notifies the loops, which have adopted it.
-    func follow(_ upstreams: [UpstreamConfiguration], notifying loops: LoopGroup) {
+    /// Forgets the endpoints that a new configuration does not have, and notifies of those that are left.
+    func follow(_ upstreams: [UpstreamConfiguration], notifying notify: (Set<EndpointIdentity>) -> Void) {
         let configured = Set(
             upstreams.flatMap { upstream in
                 upstream.endpoints.map { EndpointIdentity(upstream: upstream.name.value, address: $0.value) }
@@ -35,7 +35,7 @@ final class DrainedEndpoints: Sendable {
         endpoints.withLock { endpoints in
             guard !endpoints.isEmpty else { return }
             endpoints.formIntersection(configured)
-            loops.setDrained(endpoints)
+            notify(endpoints)
         }
     }
 }

@@ -25,6 +25,7 @@ struct ReportFixture {
     var isMemoryHigh: Bool?
     var addresses = ["127.0.0.1:8080"]
     var healthChecks: [AdminReport.HealthChecks] = []
+    var mirrors: [AdminReport.Mirror] = []
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
 
     var report: AdminReport {
@@ -36,7 +37,8 @@ struct ReportFixture {
             isMemoryHigh: isMemoryHigh, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
-            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks)
+            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks,
+            mirrors: mirrors)
     }
 
     var readiness: Readiness {

@@ -175,6 +175,17 @@ import Testing
         #expect(value("endpoints_unhealthy", ["upstream": "web"]) == 0)
     }
 
+    @Test func `copies of requests are counted by upstream and result, where there are mirrors`() throws {
+        var fixture = ReportFixture()
+        let name = "martlet_proxy_mirrored_requests_total"
+        #expect(try Self.parse(fixture).value(name, ["upstream": "shadow", "result": "sent"]) == nil)
+        fixture.mirrors = [AdminReport.Mirror(upstream: "shadow", sent: 7, failed: 2, dropped: 1)]
+        let page = try Self.parse(fixture)
+        for (result, count) in [("sent", 7.0), ("failed", 2), ("dropped", 1)] {
+            #expect(page.value(name, ["upstream": "shadow", "result": result]) == count)
+        }
+    }
+
     @Test(arguments: ["a\"b", "a\\b", "a\nb", "a\\nb", "é\u{1F600}", "{}", "a,b=\"c\""])
     func `any text survives as a label`(text: String) throws {
         var fixture = ReportFixture()

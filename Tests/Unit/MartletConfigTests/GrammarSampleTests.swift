@@ -140,7 +140,10 @@ let fullSample = """
           credentials: false
           max_age: 10m
         upstream: api
-      - { name: canary, match: { path: /canary/** }, split: [{ upstream: api, weight: 95 }, { upstream: fixed, weight: 0 }] }
+      - name: canary
+        match: { path: /canary/** }
+        split: [{ upstream: api, weight: 95 }, { upstream: fixed, weight: 0 }]
+        mirror: { upstream: plain, percent: 0.5 }
       - { name: old, match: { path: /old/** }, auth: none, redirect: { to: "https://www.example.com$path?$query", status: 308 } }
       - { name: closed, match: { path: /beta/** }, respond: { status: 503, body: "<p>soon</p>", content_type: text/html } }
     """
@@ -286,6 +289,14 @@ let fullSample = """
         let route = try #require(load(fullSample).configuration?.routes.first { $0.name.value == "canary" })
         #expect(route.upstream == nil && route.response == nil)
         #expect(route.split.map(\.upstream.value) == ["api", "fixed"] && route.split.map(\.weight) == [95, 0])
+    }
+
+    @Test func `has a route whose requests are copied`() throws {
+        let configuration = try #require(load(fullSample).configuration)
+        let mirrored = configuration.routes.filter { $0.mirror != nil }
+        #expect(mirrored.map(\.name.value) == ["canary"])
+        #expect(mirrored.first?.mirror?.upstream.value == "plain")
+        #expect(mirrored.first?.mirror?.percentage == SamplePercentage(millionths: 5000))
     }
 
     @Test func `has routes with responses of their own`() throws {

@@ -77,7 +77,8 @@ final class LoopBench {
             snapshot: snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
                 mailbox: mailbox, verifier: Verifier(threads: 1, clock: source),
-                handshakePool: ThreadPool(name: "bench", threads: 1, queue: 1, niceness: 0, clock: source)),
+                handshakePool: ThreadPool(name: "bench", threads: 1, queue: 1, niceness: 0, clock: source),
+                mirror: settings.mirror),
             logs: LoopLogs(
                 access: access, debug: DebugLog(Logger(lines, minimum: .debug)),
                 requestIDPrefix: 0x0123_4567_89AB_CDEF),

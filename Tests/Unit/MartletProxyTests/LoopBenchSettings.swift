@@ -1,5 +1,6 @@
 import MartletCore
 import MartletLimits
+import MartletMirror
 import MartletProvider
 import MartletResponder
 import MartletRouter
@@ -36,6 +37,8 @@ struct LoopBenchSettings {
     var store: StoreClient?
     /// Of the configuration before.
     var formerLimits: RouteLimitPlans?
+    /// Gets copies of requests.
+    var mirror: (any MirrorReceiving)?
     /// More upstreams, each with one endpoint where nothing listens.
     var upstreams: [String] = []
     /// More routes, before the others.

@@ -1,0 +1,36 @@
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletMirror
+
+/// Copies of requests for another upstream, on routes with `mirror`.
+extension RequestRouter {
+    /// Copies a request whose head for its upstream was written, if it is chosen.
+    ///
+    /// One without a body is handed over now, and any other one when its body has arrived (``BodyWatch``): a client
+    /// that stops in the middle has sent no request.
+    @inline(never)
+    mutating func mirror(
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        guard let plan = loop.context.snapshot.routeRules[route].mirror else { return }
+        let framing = loop.exchanges[exchange].body.framing
+        let candidate = MirrorPlan.Candidate(
+            isUpgrade: !loop.exchanges[exchange].tunnel.isNone, isGRPC: loop.exchanges[exchange].request.isGRPC,
+            framing: framing)
+        guard plan.includes(candidate, random: loop.context.scratch.samples.next()),
+            let receiver = loop.context.threads.mirror
+        else { return }
+        let isComplete = loop.exchanges[exchange].body.isComplete
+        let permit = isComplete ? nil : receiver.admit(for: plan.upstream)
+        guard isComplete || permit != nil else { return }
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let request = unsafe MirrorRequest(
+            upstream: plan.upstream, head: Array(lent.pointee.forwarding.head.bytes),
+            host: plan.host(authority: bytes[head.authority]), fields: plan.fields, body: framing.isNone ? nil : [],
+            isRepeatable: isComplete && lent.pointee.request.method.isIdempotent)
+        guard let permit else { return receiver.send(request) }
+        var expected: Int?
+        if case .length(let count) = framing { expected = count }
+        loop.exchanges[exchange].bodyWatch.collect(MirrorCopy(request, expecting: expected, permit))
+    }
+}
