@@ -81,6 +81,8 @@ import Testing
                 }
             }
             #expect(statuses.value.count == 400 && statuses.value.allSatisfy { $0 == 200 })
+            let ejections = gateway.log.filter { $0["event"] == "upstream endpoint ejected" }
+            #expect(ejections.count == 1 && ejections.first?["endpoint"] == upstreams[0].url)
         }
     }
 

@@ -26,19 +26,21 @@ package struct EventLoop: ~Copyable {
         package let mailbox: Mailbox
         package let verifier: Verifier
         package let handshakes: ThreadPool
-        package let mirror: (any MirrorReceiving)?
         package let connections: ConnectionLimit
         package let log: any AccessLogging
         package let debug: DebugLog
         package let clock: Clock
+        /// Gets copies of requests.
+        package var mirror: (any MirrorReceiving)?
         /// Whether the process uses too much memory; `nil` for loops that reject nothing in an overload.
-        package let memory: MemoryPressure?
+        package var memory: MemoryPressure?
+        /// Logs which endpoints are ejected.
+        package var ejections: EjectionWatch?
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
-            verifier: Verifier, handshakes: ThreadPool, mirror: (any MirrorReceiving)? = nil,
-            connections: ConnectionLimit, log: any AccessLogging, debug: DebugLog, clock: Clock,
-            memory: MemoryPressure? = nil
+            verifier: Verifier, handshakes: ThreadPool, connections: ConnectionLimit, log: any AccessLogging,
+            debug: DebugLog, clock: Clock
         ) {
             self.id = id
             self.snapshot = snapshot
@@ -47,12 +49,10 @@ package struct EventLoop: ~Copyable {
             self.mailbox = mailbox
             self.verifier = verifier
             self.handshakes = handshakes
-            self.mirror = mirror
             self.connections = connections
             self.log = log
             self.debug = debug
             self.clock = clock
-            self.memory = memory
         }
     }
 
@@ -83,6 +83,7 @@ package struct EventLoop: ~Copyable {
         loop = LoopState(context, acceptor: acceptor)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
         authenticator = Authenticator(setup.snapshot.authentication)
+        loop.upstreams.directory.ejections = setup.ejections
         loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved, now: loop.now)
         loop.context.counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
     }

@@ -25,11 +25,6 @@ struct DelayedRequests: ~Copyable {
     @inline(__always)
     var isEmpty: Bool { entries.isEmpty }
 
-    /// Number of requests that wait for a connection to an upstream.
-    func pending(of cluster: ClusterIndex) -> Int {
-        entries.count { $0.reason == .connection && $0.cluster == cluster }
-    }
-
     mutating func add(_ entry: Entry) { entries.append(entry) }
 
     /// Takes the requests whose time is over, in the order in which they came.

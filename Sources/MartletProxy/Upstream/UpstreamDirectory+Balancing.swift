@@ -126,7 +126,10 @@ extension UpstreamDirectory {
         if let policy = clusters[cluster].upstream.traffic.ejection.rate {
             endpoints[position].rate.count(isFailure: false, at: now, policy)
         }
-        if endpoints[position].ejection.succeeded() { endpoints[position].watch.start(at: now) }
+        if endpoints[position].ejection.succeeded() {
+            endpoints[position].watch.start(at: now)
+            ejections?.responded(endpoints[position].identity, at: now)
+        }
         endpoints[position].isWatched = clusters[cluster].upstream.traffic.ejection.rate != nil
     }
 
@@ -146,8 +149,15 @@ extension UpstreamDirectory {
         let ejects = endpoints[position].ejection.failed(
             refused ? .refused : .failed, exceedsRate: exceedsRate,
             mayEject: wasEjected || mayEject(from: cluster, policy, now), by: policy, at: now)
+        guard ejects else { return }
         // Its rate is counted anew after the ejection.
-        if ejects { endpoints[position].rate = ErrorRate() }
+        endpoints[position].rate = ErrorRate()
+        // A single endpoint is used all the same.
+        guard clusters[cluster].members.count > 1 else { return }
+        ejections?.ejected(
+            endpoints[position].identity,
+            reason: refused ? "refused" : exceedsRate ? "error rate" : "consecutive failures",
+            failures: endpoints[position].ejection.failures, at: now)
     }
 
     /// Whether one more endpoint of an upstream may be out of use.

@@ -33,14 +33,15 @@ package final class LoopGroup: Sendable {
             for (index, listeners) in sockets.enumerated() {
                 let mailbox = try Mailbox()
                 mailboxes.append(mailbox)
-                let setup = EventLoop.Setup(
+                var setup = EventLoop.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, handshakes: services.handshakes, mirror: mirrors,
-                    connections: connections, log: log ?? services.sink,
-                    debug: DebugLog(services.logger.with(("room", "proxy"))),
-                    clock: services.clock, memory: isForOperators ? nil : services.memory)
+                    verifier: services.verifier, handshakes: services.handshakes, connections: connections,
+                    log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
+                    clock: services.clock)
+                setup.mirror = mirrors
+                if !isForOperators { (setup.memory, setup.ejections) = (services.memory, services.ejections) }
                 let started = Completion()
-                threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })
+                threads.append(try SystemThread(name: "\(name)-\(index)") { [setup] in LoopGroup.run(setup, started) })
                 guard started.wait() == .ok else { throw LoopSetupError() }
             }
         } catch {

@@ -21,6 +21,8 @@ package struct Services: Sendable {
     let connections: ConnectionLimit
     /// Whether the process uses too much memory.
     let memory = MemoryPressure()
+    /// Logs which endpoints are ejected.
+    let ejections: EjectionWatch
     /// Runs the expensive half of TLS handshakes, so that a flood of them does not block the loops.
     let handshakes: ThreadPool
     /// Computes password hashes, at a lower priority than the loops.
@@ -33,6 +35,7 @@ package struct Services: Sendable {
         self.sink = sink
         logThreshold = LogThreshold(level)
         logger = Logger(sink, threshold: logThreshold)
+        ejections = EjectionWatch(logger)
         connections = ConnectionLimit()
         verifier = Verifier(threads: Services.coreCount, clock: clock)
         handshakes = ThreadPool(

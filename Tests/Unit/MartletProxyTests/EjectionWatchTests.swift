@@ -1,0 +1,70 @@
+import MartletConfig
+import MartletCore
+import Testing
+
+@testable import MartletProxy
+
+/// The lines about endpoints that are ejected and respond again.
+@Suite struct EjectionWatchTests {
+    private let lines = RecordedLines()
+    private let watch: EjectionWatch
+
+    init() { watch = EjectionWatch(Logger(lines, minimum: .info)) }
+
+    /// The endpoints of one loop, all of which report to the same watch.
+    private func loop(endpoints count: Int) -> UpstreamDirectoryBench {
+        let bench = UpstreamDirectoryBench(endpoints: count)
+        bench.directory.ejections = watch
+        return bench
+    }
+
+    private func fail(_ bench: UpstreamDirectoryBench, _ index: Int32, refused: Bool = true, at second: Int64 = 0) {
+        bench.directory.failed(
+            EndpointIndex(rawValue: index), refused: refused, now: second * UpstreamDirectoryBench.second)
+    }
+
+    private func succeed(_ bench: UpstreamDirectoryBench, _ index: Int32, at second: Int64) {
+        bench.directory.succeeded(EndpointIndex(rawValue: index), now: second * UpstreamDirectoryBench.second)
+    }
+
+    @Test func `a change is one line, however many loops notice it`() {
+        let (first, second) = (loop(endpoints: 2), loop(endpoints: 2))
+        fail(first, 1)
+        fail(second, 1)
+        fail(first, 1, at: 2)
+        let ejected = "upstream endpoint ejected upstream=api endpoint=http://10.0.0.1 reason=refused failures=1"
+        #expect(lines.all == [ejected])
+        succeed(first, 1, at: 7)
+        succeed(second, 1, at: 8)
+        let back = "upstream endpoint responds again upstream=api endpoint=http://10.0.0.1 ejected_seconds=7"
+        #expect(lines.all == [ejected, back])
+        fail(second, 1, at: 9)
+        #expect(lines.all.count == 3)
+    }
+
+    @Test func `failures say how many there were`() {
+        let bench = loop(endpoints: 2)
+        for _ in 0..<4 { fail(bench, 0, refused: false) }
+        #expect(lines.all.isEmpty)
+        fail(bench, 0, refused: false)
+        #expect(
+            lines.all == [
+                "upstream endpoint ejected upstream=api endpoint=http://10.0.0.0 reason=consecutive failures failures=5"
+            ])
+    }
+
+    @Test func `a single endpoint is not ejected`() {
+        let bench = loop(endpoints: 1)
+        for _ in 0..<10 { fail(bench, 0) }
+        succeed(bench, 0, at: 1)
+        #expect(lines.all.isEmpty)
+    }
+
+    @Test func `an endpoint that leaves the configuration is forgotten`() {
+        let bench = loop(endpoints: 2)
+        fail(bench, 1)
+        bench.adopt([UpstreamDirectoryBench.upstream("api", [UpstreamDirectoryBench.address(0)])])
+        succeed(bench, 1, at: 1)
+        #expect(lines.all.count == 1)
+    }
+}
