@@ -1,8 +1,8 @@
 /// How many requests a loop lets pass, by how long events wait for it.
 ///
 /// Two delays in a row that are longer than the limit begin an overload. What waits then is rejected, so that the queue is
-/// gone; afterwards the loop serves the share of requests with which the queue stays short: the share shrinks while events
-/// wait longer than a tenth of the limit, and grows otherwise. With all requests the overload is over.
+/// gone; afterwards the loop looks for the share of requests with which the queue stays short: the share shrinks while
+/// events wait longer than a tenth of the limit, and grows otherwise. With all requests the overload is over.
 ///
 /// A load that is served in time can have longer queues than that. So the loop makes a trial after a while, in which the
 /// share grows until events wait for half the limit.
@@ -11,7 +11,10 @@ struct LoopLoad {
     static let all = 1000
     /// The share that is admitted however large the load is, in thousandths.
     static let minimum = 20
-    /// How often the share grows, in nanoseconds: by a tenth of itself, and by the minimum at least.
+    /// The share at first, in thousandths.
+    static let start = 80
+    /// How often the share grows, in nanoseconds: twice as large until a delay is too long for the first time, then by
+    /// a tenth of itself, and by the minimum at least.
     static let growthInterval: Int64 = 100_000_000
     /// The time until a trial, in nanoseconds; doubled by each that fails.
     static let trialIntervals = Int64(2_000_000_000)...Int64(32_000_000_000)
@@ -27,6 +30,8 @@ struct LoopLoad {
     private(set) var share = all
     /// Whether what waits is being rejected.
     private(set) var isDraining = false
+    /// No share was too large yet.
+    private var isStarting = false
     private var drainingSince = Int64.min
     private var wasSlow = false
     /// A smaller share shows its effect only once what was waiting then has been handled.
@@ -42,6 +47,12 @@ struct LoopLoad {
     /// Whether requests are rejected.
     var isOverloaded: Bool { share < Self.all }
 
+    /// The longest delay that changes nothing: what has waited for longer need not have arrived to be recorded.
+    func tolerance(_ limit: Int64) -> Int64 {
+        if isDraining { return .max }
+        return shareBeforeTrial != nil ? limit / 2 : isOverloaded ? limit / 10 : limit
+    }
+
     /// Records how long an event has waited, or has waited already.
     /// - Parameters:
     ///   - delay: in nanoseconds.
@@ -54,7 +65,8 @@ struct LoopLoad {
         if !isOverloaded {
             guard isSecond else { return }
             trialInterval = Self.trialIntervals.lowerBound
-            drain(share / 2, at: now)
+            drain(Self.start, at: now)
+            isStarting = true
         } else if let before = shareBeforeTrial {
             guard delay > limit / 2 else { return }
             trialInterval = min(trialInterval &* 2, Self.trialIntervals.upperBound)
@@ -66,7 +78,8 @@ struct LoopLoad {
         } else if delay > limit {
             drain(share / 2, at: now)
         } else if delay > limit / 10, now >= nextCut {
-            share = max(delay > limit / 2 ? share / 2 : share * 7 / 8, Self.minimum)
+            share = max(isStarting || delay > limit / 2 ? share / 2 : share * 7 / 8, Self.minimum)
+            isStarting = false
             (nextCut, nextGrowth) = (now &+ delay, now &+ Self.growthInterval)
         }
     }
@@ -74,7 +87,7 @@ struct LoopLoad {
     private mutating func drain(_ share: Int, at now: Int64) {
         self.share = max(share, Self.minimum)
         (isDraining, drainingSince) = (true, now)
-        shareBeforeTrial = nil
+        (isStarting, shareBeforeTrial) = (false, nil)
     }
 
     private mutating func endDraining(at now: Int64) {
@@ -91,7 +104,7 @@ struct LoopLoad {
         guard !isDraining else { return }
         if now >= nextTrial, shareBeforeTrial == nil { shareBeforeTrial = share }
         while isOverloaded, now >= nextGrowth {
-            share = min(share + max(share / 10, Self.minimum), Self.all)
+            share = min(isStarting ? share * 2 : share + max(share / 10, Self.minimum), Self.all)
             nextGrowth = nextGrowth &+ Self.growthInterval
         }
         if !isOverloaded { shareBeforeTrial = nil }

@@ -65,7 +65,7 @@ struct LoopOverload: ~Copyable {
         let waited = max(overflow ? .max : delay, probe?.age(at: end) ?? 0)
         // What is left of a turn has waited for longer than this, but how long?
         if isPartial { probe?.send(at: end) }
-        if !isPartial || waited > limit { load.waited(waited, at: end, limit: limit) }
+        if !isPartial || waited > load.tolerance(limit) { load.waited(waited, at: end, limit: limit) }
     }
 }
 

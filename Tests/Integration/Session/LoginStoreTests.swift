@@ -117,7 +117,10 @@ import Testing
                     try await eventually("the writes are repeated", within: .seconds(10)) {
                         clients[0].status.repeated > 0
                     }
-                } catch where attempt < 3 { continue }
+                } catch {
+                    if attempt < 3 { continue }
+                    throw error
+                }
                 try await eventually("a connection is there") {
                     await instances[0].rejection(of: tokens.accessToken) == "session.unknown"
                 }
