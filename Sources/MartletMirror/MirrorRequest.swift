@@ -34,7 +34,9 @@ package final class MirrorFields: Sendable {
         "Trailer", "Transfer-Encoding", "Upgrade",
     ]
     /// With what a client proves who it is, to the gateway or to the upstream.
-    private static let credentials = ["Authorization", "Cookie", "DPoP", "Proxy-Authorization"]
+    private static let credentials = [
+        "Authorization", "Cookie", "DPoP", "Proxy-Authorization", "Signature", "Signature-Input", "X-Api-Key",
+    ]
 
     /// The field with which a copy is marked, as a line without its end.
     let mark: String

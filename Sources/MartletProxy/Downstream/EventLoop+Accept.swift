@@ -25,7 +25,8 @@ extension EventLoop {
             }
             acceptConnection(fd, from: peer, by: loop.downstreams.acceptor.listeners[index])
         }
-        if loop.context.overload.isWatched {
+        // Of a socket that all loops accept from, the others take their share.
+        if loop.context.overload.isWatched, !loop.downstreams.acceptor.listeners[index].isShared {
             OverloadControl.measureBacklog(
                 loop.downstreams.acceptor.listeners[index].fd, perTurn: EventLoop.acceptBatch, &loop)
         }

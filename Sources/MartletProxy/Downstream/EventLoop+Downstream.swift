@@ -175,7 +175,8 @@ extension EventLoop {
             loop.downstreams[downstream].reader.isReceivingHead = false
             let exchange = unsafe router.beginExchange(
                 downstream, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &loop)
-            unsafe processRequest(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verification: nil)
+            unsafe RequestAdmission.begin(
+                exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &self)
             return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .authenticating
                 ? nil : count
         case .failure(let failure):

@@ -68,7 +68,7 @@ extension EventLoop {
         switch streams.session.fill(&router.head, &parser) {
         case .complete:
             let exchange = unsafe router.beginExchange(stream, text, &loop)
-            unsafe processRequest(exchange, text, verification: nil)
+            unsafe RequestAdmission.begin(exchange, text, &self)
             // A head whose credential has to be verified is parsed again when the result is there.
             guard loop.downstreams[stream].isAlive, loop.downstreams[stream].phase == .authenticating else { return }
             unsafe loop.downstreams[stream].reader.input.append(text)

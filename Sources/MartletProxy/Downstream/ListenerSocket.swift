@@ -64,16 +64,17 @@ package struct ListenerSocket: Sendable {
         self.rules = rules
     }
 
-    private init(_ other: ListenerSocket, fd: Int32) {
+    private init(_ other: ListenerSocket, socketOf previous: ListenerSocket) {
         id = other.id
-        self.fd = fd
+        fd = previous.fd
         isShared = other.isShared
-        sharesPort = other.sharesPort
+        // A changed `reuse_port` is for sockets that are opened later.
+        sharesPort = previous.sharesPort
         role = other.role
         tls = other.tls
         rules = other.rules
     }
 
-    /// The same listener with a descriptor that the loop already owns.
-    func keeping(_ fd: Int32) -> ListenerSocket { ListenerSocket(self, fd: fd) }
+    /// The same listener with the socket that the loop already has.
+    func keeping(_ previous: ListenerSocket) -> ListenerSocket { ListenerSocket(self, socketOf: previous) }
 }

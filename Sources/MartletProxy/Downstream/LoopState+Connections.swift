@@ -68,7 +68,8 @@ extension LoopState {
         return false
     }
 
-    private mutating func displace(_ downstream: Handle<DownstreamConnection>) {
+    /// Closes a connection that gives way.
+    mutating func displace(_ downstream: Handle<DownstreamConnection>) {
         context.counters.connections.displaced &+= 1
         if downstreams[downstream].kind == .http1, !downstreams[downstream].exchange.isNone {
             // The response is sent as far as the socket accepts it: the capacity is needed now.

@@ -1,27 +1,16 @@
 internal import MartletAuthenticator
 internal import MartletHTTP
-internal import MartletResponder
 
 /// From a parsed head to a request that may be forwarded, or to its rejection.
 ///
 /// ``RequestRouter/forward(_:_:_:)`` takes an ``AuthorizedRequest``, which only the ``Authenticator`` can make. What
 /// the authenticator returns is carried out here and in `EventLoop+Verification`.
 extension EventLoop {
-    /// Processes a request whose head is in `bytes` (and parsed in the router): forwards it, rejects it, or waits for
-    /// the verification of its credential.
+    /// Processes a request, also one that has waited: forwards it, rejects it, or waits for the verification of its
+    /// credential.
     mutating func processRequest(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, verification: BoxedVerificationResult?
     ) {
-        if loop.downstreams[loop.exchanges[exchange].downstream].origin.handler != nil,
-            loop.exchanges[exchange].request.check.isEmpty,
-            unsafe router.handToListenerHandler(exchange, bytes, &loop)
-        {
-            return
-        }
-        // Not a request that waited for its verification: it was admitted before.
-        if loop.context.overload.isActive, verification == nil, !loop.context.overload.admits() {
-            return loop.reject(exchange, .overloaded)
-        }
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
             return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
         }

@@ -4,7 +4,11 @@ extension EventLoop {
         // First, so that connections accepted below are closed after their response.
         guard loop.context.schedule.drain(until: deadline) else { return }
         for listener in loop.downstreams.acceptor.listeners {
-            hasSuccessor ? loop.downstreams.stopAccepting(listener, &loop.context) : acceptPendingThenClose(listener)
+            if hasSuccessor {
+                loop.downstreams.stopAccepting(listener, &loop.context)
+            } else {
+                acceptPendingThenClose(listener, isFinal: true)
+            }
         }
         loop.downstreams.acceptor.listeners.removeAll()
         loop.downstreams.drain(of: { _ in true }, &loop.context)

@@ -30,7 +30,8 @@ extension EventLoop {
         loop.upstreams.retire(loop.upstreams.directory.adopt(next, resolved: [], now: loop.now), &loop.context)
         let kept = Set(sockets.map(\.id))
         for listener in loop.downstreams.acceptor.listeners where !kept.contains(listener.id) {
-            acceptPendingThenClose(listener)
+            // A successor that is starting may have the socket.
+            acceptPendingThenClose(listener, isFinal: false)
         }
         loop.downstreams.acceptor.listeners.removeAll { !kept.contains($0.id) }
         loop.downstreams.drain(of: { !kept.contains($0) }, &loop.context)
@@ -38,7 +39,7 @@ extension EventLoop {
             if let index = loop.downstreams.acceptor.listeners.firstIndex(where: { $0.id == socket.id }) {
                 _ = CLinux.close(socket.fd)
                 loop.downstreams.acceptor.listeners[index] = socket.keeping(
-                    loop.downstreams.acceptor.listeners[index].fd)
+                    loop.downstreams.acceptor.listeners[index])
             } else {
                 try? loop.downstreams.listen(socket, &loop.context)
             }
@@ -46,10 +47,11 @@ extension EventLoop {
     }
 
     /// Accepts what is queued and closes the listener.
-    mutating func acceptPendingThenClose(_ listener: ListenerSocket) {
+    /// - Parameter isFinal: whether no process uses the socket any more.
+    mutating func acceptPendingThenClose(_ listener: ListenerSocket, isFinal: Bool) {
         // From here on the kernel drops the first segment of a handshake; the client repeats it, and reaches the other
         // process. Without this, a connection that is established between the last accept and the close is reset.
-        if listener.sharesPort { Socket.dropHandshakes(listener.fd) }
+        if isFinal, listener.sharesPort { Socket.dropHandshakes(listener.fd) }
         for _ in 0..<64 { accept(listener.id) }
         loop.downstreams.stopAccepting(listener, &loop.context)
     }

@@ -83,7 +83,7 @@ package struct EventLoop: ~Copyable {
         loop = LoopState(context, acceptor: acceptor)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
         authenticator = Authenticator(setup.snapshot.authentication)
-        loop.upstreams.directory.ejections = setup.ejections
+        loop.upstreams.directory.ejections = setup.ejections.map { LoopEjections(watch: $0, loop: setup.id) }
         loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved, now: loop.now)
         loop.context.counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
     }
@@ -94,7 +94,7 @@ package struct EventLoop: ~Copyable {
             let timeout = hasWork ? 0 : loop.context.schedule.wait(now: loop.now, idle: idleWait)
             let count = loop.context.poller.wait(milliseconds: timeout)
             readClocks()
-            if loop.context.overload.isWatched { OverloadControl.begin(&loop) }
+            if loop.context.overload.isWatched { OverloadControl.begin(&loop, slept: timeout != 0) }
             // Upstream connections first: one that was closed, or sent unsolicited bytes, must not be reused.
             for index in 0..<count { dispatch(index, ifUpstream: true) }
             for index in 0..<count { dispatch(index, ifUpstream: false) }

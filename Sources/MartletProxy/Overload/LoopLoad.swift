@@ -5,7 +5,7 @@
 /// events wait longer than a tenth of the limit, and grows otherwise. With all requests the overload is over.
 ///
 /// A load that is served in time can have longer queues than that. So the loop makes a trial after a while, in which the
-/// share grows until events wait for half the limit.
+/// share grows unless events wait longer than the limit.
 struct LoopLoad {
     /// All requests.
     static let all = 1000
@@ -13,8 +13,8 @@ struct LoopLoad {
     static let minimum = 20
     /// The share at first, in thousandths.
     static let start = 80
-    /// How often the share grows, in nanoseconds: twice as large until a delay is too long for the first time, then by
-    /// a tenth of itself, and by the minimum at least.
+    /// How often the share grows, in nanoseconds: twice as large until half of the requests are served or delays are too
+    /// long for the first time, then by a tenth of itself, and by the minimum at least.
     static let growthInterval: Int64 = 100_000_000
     /// The time until a trial, in nanoseconds; doubled by each that fails.
     static let trialIntervals = Int64(2_000_000_000)...Int64(32_000_000_000)
@@ -34,6 +34,7 @@ struct LoopLoad {
     private var isStarting = false
     private var drainingSince = Int64.min
     private var wasSlow = false
+    private var wasLong = false
     /// A smaller share shows its effect only once what was waiting then has been handled.
     private var nextCut = Int64.min
     private var nextGrowth = Int64.max
@@ -47,10 +48,13 @@ struct LoopLoad {
     /// Whether requests are rejected.
     var isOverloaded: Bool { share < Self.all }
 
+    /// The delay with which the queue is short. No less than what a turn may take without any queue.
+    static func target(_ limit: Int64) -> Int64 { min(max(limit / 10, 2_000_000), limit) }
+
     /// The longest delay that changes nothing: what has waited for longer need not have arrived to be recorded.
     func tolerance(_ limit: Int64) -> Int64 {
         if isDraining { return .max }
-        return shareBeforeTrial != nil ? limit / 2 : isOverloaded ? limit / 10 : limit
+        return isOverloaded && shareBeforeTrial == nil ? Self.target(limit) : limit
     }
 
     /// Records how long an event has waited, or has waited already.
@@ -60,24 +64,26 @@ struct LoopLoad {
     ///   - limit: the longest delay.
     mutating func waited(_ delay: Int64, at now: Int64, limit: Int64) {
         if delay > limit { slowTurns &+= 1 }
-        let isSecond = delay > limit && wasSlow
-        wasSlow = delay > limit
+        // A single delay may have any reason; a queue makes all of them long.
+        let isSlowAgain = delay > limit && wasSlow
+        let isLongAgain = delay > Self.target(limit) && wasLong
+        (wasSlow, wasLong) = (delay > limit, delay > Self.target(limit))
         if !isOverloaded {
-            guard isSecond else { return }
+            guard isSlowAgain else { return }
             trialInterval = Self.trialIntervals.lowerBound
             drain(Self.start, at: now)
             isStarting = true
         } else if let before = shareBeforeTrial {
-            guard delay > limit / 2 else { return }
+            guard isSlowAgain else { return }
             trialInterval = min(trialInterval &* 2, Self.trialIntervals.upperBound)
             drain(before, at: now)
         } else if isDraining {
             // Turns without any request may be long, too.
-            let longest = now &- drainingSince < Self.longestDrain ? limit / 10 : limit / 2
+            let longest = now &- drainingSince < Self.longestDrain ? Self.target(limit) : limit
             if delay <= longest { endDraining(at: now) }
-        } else if delay > limit {
+        } else if isSlowAgain {
             drain(share / 2, at: now)
-        } else if delay > limit / 10, now >= nextCut {
+        } else if isLongAgain, now >= nextCut {
             share = max(isStarting || delay > limit / 2 ? share / 2 : share * 7 / 8, Self.minimum)
             isStarting = false
             (nextCut, nextGrowth) = (now &+ delay, now &+ Self.growthInterval)
@@ -104,7 +110,8 @@ struct LoopLoad {
         guard !isDraining else { return }
         if now >= nextTrial, shareBeforeTrial == nil { shareBeforeTrial = share }
         while isOverloaded, now >= nextGrowth {
-            share = min(isStarting ? share * 2 : share + max(share / 10, Self.minimum), Self.all)
+            share = min(
+                isStarting && share < Self.all / 2 ? share * 2 : share + max(share / 10, Self.minimum), Self.all)
             nextGrowth = nextGrowth &+ Self.growthInterval
         }
         if !isOverloaded { shareBeforeTrial = nil }

@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletResponder
 
 /// What a loop knows of an overload.
 struct LoopOverload: ~Copyable {
@@ -39,8 +40,9 @@ struct LoopOverload: ~Copyable {
     }
 
     /// A turn begins.
-    mutating func begin(at now: Int64) {
-        load.advance(to: now, slept: now &- lastEnd)
+    /// - Parameter slept: whether there was nothing to do before it.
+    mutating func begin(at now: Int64, slept: Bool) {
+        load.advance(to: now, slept: slept ? now &- lastEnd : 0)
         isActive = load.isOverloaded || memory?.isOver == true
     }
 
@@ -55,17 +57,23 @@ struct LoopOverload: ~Copyable {
     /// More connections wait than one turn accepts.
     mutating func isBehind(by turns: Int) { turnsBehind = max(turnsBehind, Int64(min(turns, 1 << 20))) }
 
-    /// A turn has ended.
+    /// All of a turn is done.
+    mutating func ended(at now: Int64) { lastEnd = now }
+
+    /// The requests of a turn are handled.
     /// - Parameter isPartial: whether more events may be ready than the turn has handled.
     mutating func end(from start: Int64, to end: Int64, isPartial: Bool) {
-        lastEnd = end
         let turn = end &- start
-        let (delay, overflow) = turn.multipliedReportingOverflow(by: turnsBehind &+ 1)
+        let (product, overflow) = turn.multipliedReportingOverflow(by: turnsBehind &+ 1)
         turnsBehind = 0
-        let waited = max(overflow ? .max : delay, probe?.age(at: end) ?? 0)
-        // What is left of a turn has waited for longer than this, but how long?
+        let delay = overflow ? .max : product
+        let tolerance = load.tolerance(limit)
+        if !isPartial || delay > tolerance {
+            load.waited(delay, at: end, limit: limit)
+        } else if let overdue = probe?.overdue(at: end, tolerance: tolerance) {
+            load.waited(overdue, at: end, limit: limit)
+        }
         if isPartial { probe?.send(at: end) }
-        if !isPartial || waited > load.tolerance(limit) { load.waited(waited, at: end, limit: limit) }
     }
 }
 
@@ -76,7 +84,7 @@ enum OverloadControl {
 
     /// Decides whether this turn rejects requests.
     @inline(never)
-    static func begin(_ loop: inout LoopState) { loop.context.overload.begin(at: loop.now) }
+    static func begin(_ loop: inout LoopState, slept: Bool) { loop.context.overload.begin(at: loop.now, slept: slept) }
 
     /// A listener has more connections than were accepted in this turn.
     @inline(never)
@@ -89,9 +97,53 @@ enum OverloadControl {
     static func end(_ loop: inout LoopState, events: Int) {
         let now = loop.context.clock.source.monotonicTime.nanoseconds
         loop.context.overload.end(from: loop.now, to: now, isPartial: events == Poller.batch)
-        guard loop.context.overload.isActive else { return }
+        if loop.context.overload.isActive { closeSilent(&loop) }
+        loop.context.overload.ended(at: loop.context.clock.source.monotonicTime.nanoseconds)
+    }
+
+    private static func closeSilent(_ loop: inout LoopState) {
         for _ in 0..<connectionBatch {
-            guard loop.freeCapacity() else { return }
+            guard closeOldestSilent(&loop) else { return }
         }
+    }
+
+    /// Closes the oldest connection on which nothing complete was received, and where nothing waits to be read.
+    ///
+    /// Uploads go on: an overload needs time, not places.
+    /// - Returns: whether there was one.
+    private static func closeOldestSilent(_ loop: inout LoopState) -> Bool {
+        for _ in 0..<min(loop.downstreams.acceptor.order.count, ConnectionOrder.searchLimit) {
+            guard let downstream = loop.downstreams.acceptor.order.popOldest() else { return false }
+            guard loop.downstreams.all.contains(downstream) else { continue }
+            let isSilent =
+                loop.downstreams[downstream].phase != .exchange && loop.downstreams[downstream].phase != .frames
+            if isSilent, loop.isEvictable(downstream), !Socket.hasUnread(loop.downstreams[downstream].transport.fd) {
+                loop.displace(downstream)
+                return true
+            }
+            loop.downstreams.acceptor.order.requeue(downstream)
+        }
+        return false
+    }
+}
+
+/// Where requests begin.
+enum RequestAdmission {
+    /// Begins with a request whose head is in `bytes` (and parsed in the router): those of the listener's own handler
+    /// are served in an overload, too.
+    @inline(__always)
+    static func begin(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) {
+        if events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin.handler != nil,
+            events.loop.exchanges[exchange].request.check.isEmpty,
+            unsafe events.router.handToListenerHandler(exchange, bytes, &events.loop)
+        {
+            return
+        }
+        if events.loop.context.overload.isActive, !events.loop.context.overload.admits() {
+            return events.loop.reject(exchange, .overloaded)
+        }
+        unsafe events.processRequest(exchange, bytes, verification: nil)
     }
 }

@@ -5,11 +5,28 @@ private import Synchronization
 
 /// Logs when endpoints are ejected and respond again: one line for each change, whichever loops notice it.
 ///
-/// Each loop ejects endpoints for itself; the last one to notice something decides what the process has logged.
+/// Each loop ejects endpoints for itself: an endpoint is ejected from the first loop that ejects it to the last one in
+/// which it responds.
 package final class EjectionWatch: Sendable {
+    private struct State {
+        /// In nanoseconds.
+        let since: Int64
+        private var loops: Set<Int> = []
+
+        init(since: Int64) { self.since = since }
+
+        /// - Returns: whether it is the first one.
+        mutating func insert(_ loop: Int) -> Bool {
+            defer { loops.insert(loop) }
+            return loops.isEmpty
+        }
+
+        /// - Returns: whether it was the last one.
+        mutating func remove(_ loop: Int) -> Bool { loops.remove(loop) != nil && loops.isEmpty }
+    }
+
     private let logger: Logger
-    /// Since when endpoints are ejected, in nanoseconds.
-    private let ejected = Mutex<[EndpointIdentity: Int64]>([:])
+    private let ejected = Mutex<[EndpointIdentity: State]>([:])
 
     package init(_ logger: Logger) { self.logger = logger }
 
@@ -17,12 +34,8 @@ package final class EjectionWatch: Sendable {
     /// - Parameters:
     ///   - reason: in words.
     ///   - failures: in a row.
-    func ejected(_ endpoint: EndpointIdentity, reason: String, failures: Int, at now: Int64) {
-        let isNew = ejected.withLock { ejected in
-            guard ejected[endpoint] == nil else { return false }
-            ejected[endpoint] = now
-            return true
-        }
+    func ejected(_ endpoint: EndpointIdentity, by loop: Int, reason: String, failures: Int, at now: Int64) {
+        let isNew = ejected.withLock { $0[endpoint, default: State(since: now)].insert(loop) }
         guard isNew else { return }
         logger.warning(
             "upstream endpoint ejected",
@@ -30,8 +43,12 @@ package final class EjectionWatch: Sendable {
     }
 
     /// An endpoint that a loop had ejected has responded.
-    func responded(_ endpoint: EndpointIdentity, at now: Int64) {
-        guard let since = ejected.withLock({ $0.removeValue(forKey: endpoint) }) else { return }
+    func responded(_ endpoint: EndpointIdentity, in loop: Int, at now: Int64) {
+        let since: Int64? = ejected.withLock { ejected in
+            guard ejected[endpoint]?.remove(loop) == true else { return nil }
+            return ejected.removeValue(forKey: endpoint)?.since
+        }
+        guard let since else { return }
         logger.info(
             "upstream endpoint responds again",
             Self.fields(endpoint) + [("ejected_seconds", String((now &- since) / 1_000_000_000))])
@@ -45,4 +62,10 @@ package final class EjectionWatch: Sendable {
         if let resolved = endpoint.resolved { fields.append(("address", resolved.description)) }
         return fields
     }
+}
+
+/// What a loop tells of its endpoints.
+struct LoopEjections {
+    let watch: EjectionWatch
+    let loop: Int
 }

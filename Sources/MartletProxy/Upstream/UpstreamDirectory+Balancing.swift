@@ -128,7 +128,9 @@ extension UpstreamDirectory {
         }
         if endpoints[position].ejection.succeeded() {
             endpoints[position].watch.start(at: now)
-            ejections?.responded(endpoints[position].identity, at: now)
+            if let ejections {
+                ejections.watch.responded(endpoints[position].identity, in: ejections.loop, at: now)
+            }
         }
         endpoints[position].isWatched = clusters[cluster].upstream.traffic.ejection.rate != nil
     }
@@ -152,10 +154,10 @@ extension UpstreamDirectory {
         guard ejects else { return }
         // Its rate is counted anew after the ejection.
         endpoints[position].rate = ErrorRate()
-        // A single endpoint is used all the same.
-        guard clusters[cluster].members.count > 1 else { return }
-        ejections?.ejected(
-            endpoints[position].identity,
+        // A single endpoint is used all the same; one that has left the configuration is used no more.
+        guard let ejections, clusters[cluster].members.count > 1, !endpoints[position].isRetired else { return }
+        ejections.watch.ejected(
+            endpoints[position].identity, by: ejections.loop,
             reason: refused ? "refused" : exceedsRate ? "error rate" : "consecutive failures",
             failures: endpoints[position].ejection.failures, at: now)
     }

@@ -17,7 +17,7 @@ struct UpstreamDirectory: ~Copyable {
     /// Endpoints that the operator has taken out of use.
     var drained: Set<EndpointIdentity> = []
     /// Logs ejections; `nil` for the loops of other listeners.
-    var ejections: EjectionWatch?
+    var ejections: LoopEjections?
     /// Endpoints that have left the configuration and may still have requests.
     private var retired: [EndpointIndex] = []
     /// When the time of the first of them to finish is over.
@@ -180,7 +180,7 @@ struct UpstreamDirectory: ~Copyable {
                 endpoints[Int(index)].watch.retiredAt = nil
             } else if !wasRetired {
                 endpoints[Int(index)].watch.retiredAt = now
-                ejections?.forget(endpoints[Int(index)].identity)
+                ejections?.watch.forget(endpoints[Int(index)].identity)
                 new.append(index)
             }
         }

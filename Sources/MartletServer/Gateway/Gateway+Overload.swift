@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProxy
@@ -15,6 +16,7 @@ extension Gateway {
                     ? "memory above its share, requests are rejected" : "memory below its share again",
                 ("resident_bytes", String(resident ?? 0)), ("limit_bytes", String(limit ?? 0)))
         }
+        if services.memory.shouldTrim(at: services.clock.monotonicTime.nanoseconds) { martlet_trim_heap() }
     }
 }
 

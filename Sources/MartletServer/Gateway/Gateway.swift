@@ -463,6 +463,7 @@ package final class Gateway: Sendable {
         // Admin requests are meant for the process that serves.
         if hasSuccessor { drainAdmin() }
         for task in tasks { task?.cancel() }
+        services.memory.end()
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
         healthChecks.stop()

@@ -71,8 +71,15 @@ final class SignInStage {
     }
 
     /// A session of a password user.
+    ///
+    /// On a loaded machine the store may not respond in time: the gateway asks to try again after a second then.
     func passwordLogin(_ name: String = "alice", _ password: String = SignInStage.password) throws -> Tokens {
-        try Tokens(post("/auth/login/password", ["username": name, "password": password]))
+        for _ in 0..<4 {
+            let response = try post("/auth/login/password", ["username": name, "password": password])
+            guard response.status == 503 else { return try Tokens(response) }
+            pause(.seconds(1))
+        }
+        return try Tokens(post("/auth/login/password", ["username": name, "password": password]))
     }
 
     /// A session of an Apple user.

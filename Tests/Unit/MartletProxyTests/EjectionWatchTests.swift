@@ -12,9 +12,9 @@ import Testing
     init() { watch = EjectionWatch(Logger(lines, minimum: .info)) }
 
     /// The endpoints of one loop, all of which report to the same watch.
-    private func loop(endpoints count: Int) -> UpstreamDirectoryBench {
+    private func loop(_ number: Int = 0, endpoints count: Int) -> UpstreamDirectoryBench {
         let bench = UpstreamDirectoryBench(endpoints: count)
-        bench.directory.ejections = watch
+        bench.directory.ejections = LoopEjections(watch: watch, loop: number)
         return bench
     }
 
@@ -28,14 +28,16 @@ import Testing
     }
 
     @Test func `a change is one line, however many loops notice it`() {
-        let (first, second) = (loop(endpoints: 2), loop(endpoints: 2))
+        let (first, second) = (loop(endpoints: 2), loop(1, endpoints: 2))
         fail(first, 1)
         fail(second, 1)
         fail(first, 1, at: 2)
         let ejected = "upstream endpoint ejected upstream=api endpoint=http://10.0.0.1 reason=refused failures=1"
         #expect(lines.all == [ejected])
-        succeed(first, 1, at: 7)
-        succeed(second, 1, at: 8)
+        succeed(first, 1, at: 6)
+        fail(second, 1, at: 6)
+        #expect(lines.all == [ejected])
+        succeed(second, 1, at: 7)
         let back = "upstream endpoint responds again upstream=api endpoint=http://10.0.0.1 ejected_seconds=7"
         #expect(lines.all == [ejected, back])
         fail(second, 1, at: 9)
@@ -65,6 +67,8 @@ import Testing
         fail(bench, 1)
         bench.adopt([UpstreamDirectoryBench.upstream("api", [UpstreamDirectoryBench.address(0)])])
         succeed(bench, 1, at: 1)
+        // Requests under way may still fail.
+        fail(bench, 1, at: 2)
         #expect(lines.all.count == 1)
     }
 }
