@@ -77,4 +77,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .stores .issuer .envoy
+	rm -rf .build .build-release .build-fuzz .bench .pages .stores .issuer .envoy .promtool
