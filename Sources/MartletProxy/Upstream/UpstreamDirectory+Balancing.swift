@@ -126,13 +126,16 @@ extension UpstreamDirectory {
         if let policy = clusters[cluster].upstream.traffic.ejection.rate {
             endpoints[position].rate.count(isFailure: false, at: now, policy)
         }
-        if endpoints[position].ejection.succeeded() {
-            endpoints[position].watch.start(at: now)
-            if let ejections {
-                ejections.watch.responded(endpoints[position].identity, in: ejections.loop, at: now)
-            }
-        }
+        if endpoints[position].ejection.succeeded() { noteReturn(position, now) }
         endpoints[position].isWatched = clusters[cluster].upstream.traffic.ejection.rate != nil
+    }
+
+    // Not in `noteSuccess`: it happens rarely.
+    @inline(never)
+    private mutating func noteReturn(_ position: Int, _ now: Int64) {
+        endpoints[position].watch.start(at: now)
+        guard let ejections else { return }
+        ejections.watch.responded(endpoints[position].identity, in: ejections.loop, at: now)
     }
 
     /// An endpoint failed a request: a refused connection immediately, other failures after some in a row or by their
