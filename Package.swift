@@ -213,7 +213,7 @@ let rooms: [Room] = [
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports", "MartletPages",
-            "CLinux",
+            "MartletCrypto", "CLinux",
         ]),
     Room(
         name: "MartletServer",
@@ -234,7 +234,7 @@ let rooms: [Room] = [
             "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession",
             "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
             "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
-            "CLinux",
+            "CLinux", "CCurl",
         ]),
 ]
 

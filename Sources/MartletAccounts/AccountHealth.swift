@@ -17,8 +17,10 @@ package struct AccountHealth: Sendable {
     package var code: ErrorCode?
     /// The error message, without secrets or personal data.
     package var detail = ""
+    /// The calls, successful or not, and how long they took; a failure is one without a result.
+    package var counts = CallCounts()
     /// The number of calls, successful or not.
-    package var calls = 0
+    package var calls: Int { counts.calls }
     /// The number of calls that failed as `unavailable`, by error code.
     package var failures: [ErrorCode: Int] = [:]
     /// The number of reconnections; always 0 for SQLite.

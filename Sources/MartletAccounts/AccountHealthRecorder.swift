@@ -19,13 +19,18 @@ final class AccountHealthRecorder: Sendable {
 
     var health: AccountHealth { content.withLock { $0.health } }
 
-    /// Counts a call and its outcome.
-    func count(_ failure: AccountError?) {
+    /// Counts a call that began at an instant, and its outcome.
+    func count(_ failure: AccountError?, since start: MonotonicTime) {
+        let duration = clock.monotonicTime.since(start)
         content.withLock { content in
-            content.health.calls += 1
-            if let failure, failure.kind == .unavailable { content.health.failures[failure.code, default: 0] += 1 }
+            let isUnavailable = failure?.kind == .unavailable
+            content.health.counts.count(duration, failed: isUnavailable)
+            if let failure, isUnavailable { content.health.failures[failure.code, default: 0] += 1 }
         }
     }
+
+    /// The instant to count a call from.
+    var now: MonotonicTime { clock.monotonicTime }
 
     /// Records that the store is available, and logs the end of an outage.
     func ready() {

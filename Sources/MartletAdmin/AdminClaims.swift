@@ -20,24 +20,12 @@ struct AdminClaims {
     private let subject: String
     private let administration: (any ClaimAdministering)?
 
-    /// The subject of a path; `nil` for another path.
-    static func subject(in path: String) -> String? {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 4, parts[1] == "subjects", parts[3] == "claims", !parts[2].isEmpty else { return nil }
-        return String(parts[2])
-    }
-
     init(_ subject: String, _ administration: (any ClaimAdministering)?) {
         self.subject = subject
         self.administration = administration
     }
 
     func respond(to request: LocalRequest) async -> LocalResponse {
-        guard ["GET", "HEAD", "PATCH"].contains(request.method) else {
-            return AdminProblem(status: 405, code: "method_not_allowed", allow: "GET, HEAD, PATCH")
-                .response(request.requestID)
-        }
-        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
         guard let administration else { return AdminProblem.notFound.response(request.requestID) }
         do throws(AccountError) {
             if request.method == "PATCH" {

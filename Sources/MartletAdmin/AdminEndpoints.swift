@@ -10,43 +10,70 @@ package final class AdminEndpoints: Sendable {
     private unowned let source: any AdminSource
     /// The last report of each loop, so that the counters of a loop that is too busy to respond do not disappear.
     private let latest = Mutex<[Int: LoopReport]>([:])
+    private let history = Mutex(CounterHistory())
 
     package init(_ source: any AdminSource) { self.source = source }
+
+    /// How often ``recordCounters()`` is to be called.
+    package static var interval: Duration { CounterHistory.interval }
+
+    /// Records what everything has counted, so that the last ten minutes can be shown.
+    package func recordCounters() async {
+        let report = await report()
+        let samples = CounterSamples(report, Traffic(report.loops)).all
+        history.withLock { $0.record(samples, at: report.monotonicNow) }
+    }
 
     /// Responds to a request.
     package func respond(to request: LocalRequest) async -> LocalResponse {
         guard AdminHosts(source.adminHosts).accept(request.field("Host"), local: request.local) else {
             return AdminProblem.hostNotAllowed.response(request.requestID)
         }
-        if request.path == "/reload" { return await AdminReload(source.reloadQueue).respond(to: request) }
-        if let subject = AdminClaims.subject(in: request.path) {
-            return await AdminClaims(subject, source.claimAdministration).respond(to: request)
+        guard let resource = AdminResource(path: request.path) else {
+            return AdminProblem.notFound.response(request.requestID)
         }
-        if let change = AdminUpstreams.change(in: request.path) {
-            return AdminUpstreams.respond(to: request, change, source)
+        guard resource.methods.contains(request.method) else {
+            return AdminProblem.methodNotAllowed(resource.methods).response(request.requestID)
         }
-        guard let page = Page(rawValue: request.path) else { return AdminProblem.notFound.response(request.requestID) }
-        guard request.method == "GET" || request.method == "HEAD" else {
-            return AdminProblem.methodNotAllowed.response(request.requestID)
+        if let rejection = source.adminAccess.rejection(of: request, for: resource.need(request.method)) {
+            return rejection.response(request.requestID)
         }
-        switch page {
-        case .alive: return .text(200, "text/plain; charset=utf-8", "alive\n")
-        case .ready, .health: return Readiness(source).response
-        case .metrics: return .text(200, MetricsPage.mediaType, MetricsPage(await report()).text)
-        case .accounts: return AccountsPage.response(await report(), request.requestID)
-        case .upstreams: return AdminUpstreams.response(await report(), accept: request.field("Accept"))
-        case .dashboard: return Dashboard(await report()).response
+        return await respond(to: request, resource)
+    }
+
+    private func respond(to request: LocalRequest, _ resource: AdminResource) async -> LocalResponse {
+        switch resource {
+        case .alive: .text(200, "text/plain; charset=utf-8", "alive\n")
+        case .ready: Readiness(source).response
+        case .metrics: .text(200, MetricsPage.mediaType, MetricsPage(await report()).text)
+        case .status: await status(request)
+        case .routes: await documents().routes
+        case .providers: await documents().providers
+        case .store: await documents().store
+        case .accounts: await documents().accounts ?? AdminProblem.notFound.response(request.requestID)
+        case .upstreams: await upstreams(request)
+        case .dashboard: Dashboard(await report()).response
+        case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
+        case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
+        case .claims(let subject): await AdminClaims(subject, source.claimAdministration).respond(to: request)
+        case .reload: await AdminReload(source.reloadQueue).respond(to: request)
         }
     }
 
-    private enum Page: String {
-        case alive = "/livez"
-        case ready = "/readyz"
-        case health = "/healthz"
-        case metrics = "/metrics"
-        case accounts = "/accounts"
-        case upstreams = "/upstreams"
-        case dashboard = "/"
+    private func documents() async -> AdminDocuments {
+        AdminDocuments(await report(), source.configurationFacts, history.withLock { $0 })
+    }
+
+    private func upstreams(_ request: LocalRequest) async -> LocalResponse {
+        let report = await report()
+        let documents = AdminDocuments(report, ConfigurationFacts(), history.withLock { $0 })
+        return AdminUpstreams.response(report, accept: request.field("Accept")) { documents.last(.upstream($0)) }
+    }
+
+    private func status(_ request: LocalRequest) async -> LocalResponse {
+        let access = source.adminAccess
+        return await documents().status(
+            mayChange: access.rejection(of: request, for: .change) == nil, needsToken: access.isConfigured)
     }
 
     private func report() async -> AdminReport {
@@ -67,7 +94,9 @@ struct AdminProblem: Error {
     let allow: String?
 
     static let notFound = AdminProblem(status: 404, code: "not_found", allow: nil)
-    static let methodNotAllowed = AdminProblem(status: 405, code: "method_not_allowed", allow: "GET, HEAD")
+    static func methodNotAllowed(_ methods: [String]) -> AdminProblem {
+        AdminProblem(status: 405, code: "method_not_allowed", allow: methods.joined(separator: ", "))
+    }
     /// The request is for another host: see ``AdminHosts``.
     static let hostNotAllowed = AdminProblem(status: 421, code: "host_not_allowed", allow: nil)
 
@@ -87,6 +116,10 @@ struct AdminProblem: Error {
             ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
         ]
         if let allow { fields.append(("Allow", allow)) }
+        if status == 401 {
+            let error = code == "credential_invalid" ? ", error=\"invalid_token\"" : ""
+            fields.append(("WWW-Authenticate", "Bearer realm=\"martlet-admin\"\(error)"))
+        }
         var response = LocalResponse(status: status, fields: fields, body: JSON.write(.object(document)) + [0x0A])
         response.reason = ErrorCode(rawValue: "admin.\(code)")
         return response

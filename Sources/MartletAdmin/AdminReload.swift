@@ -14,11 +14,9 @@ struct AdminReload {
 
     func respond(to request: LocalRequest) async -> LocalResponse {
         func problem(_ status: Int, _ code: String, _ diagnostics: [String]? = nil) -> LocalResponse {
-            AdminProblem(status: status, code: code, allow: status == 405 ? "POST" : nil)
+            AdminProblem(status: status, code: code, allow: nil)
                 .response(request.requestID, diagnostics: diagnostics)
         }
-        guard request.method == "POST" else { return problem(405, "method_not_allowed") }
-        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
         guard let queue else { return problem(404, "not_found") }
         switch await queue.request(timeout: Self.timeout) {
         case .done(let routes, let warnings):

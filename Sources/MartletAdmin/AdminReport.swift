@@ -15,9 +15,16 @@ package struct AdminReport: Sendable {
         let health: ProviderHealth?
         /// `nil` without a bulkhead.
         let bulkhead: Bulkhead.Counts?
+        /// Credentials of requests that it verified, and logins.
+        let verifications: CallCounts
+        let logins: CallCounts
 
-        package init(name: String, kind: String, health: ProviderHealth?, bulkhead: Bulkhead.Counts? = nil) {
+        package init(
+            name: String, kind: String, health: ProviderHealth?, bulkhead: Bulkhead.Counts? = nil,
+            verifications: CallCounts = CallCounts(), logins: CallCounts = CallCounts()
+        ) {
             (self.name, self.kind, self.health, self.bulkhead) = (name, kind, health, bulkhead)
+            (self.verifications, self.logins) = (verifications, logins)
         }
     }
 

@@ -5,6 +5,8 @@ package import MartletReports
 package protocol AdminSource: AnyObject, Sendable {
     /// Names that the admin listener accepts as `Host`, besides those of loopback and its own address.
     var adminHosts: [String] { get }
+    /// Who may do what on the admin listener.
+    var adminAccess: AdminAccess { get }
     var isDraining: Bool { get }
     var clock: Clock { get }
     /// Accepts reload requests; `nil` if the configuration does not come from a file.
@@ -15,6 +17,9 @@ package protocol AdminSource: AnyObject, Sendable {
     /// Takes an endpoint of an upstream out of use, or back.
     /// - Parameter endpoint: its URL, as it stands in the configuration.
     func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining
+
+    /// What the running configuration says.
+    var configurationFacts: ConfigurationFacts { get }
 
     /// The current counters of the loops that respond in time.
     func loopReports() async -> [LoopReport]

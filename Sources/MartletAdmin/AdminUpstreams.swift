@@ -18,39 +18,24 @@ package enum EndpointDraining: Sendable, Equatable {
 struct AdminUpstreams {
     private static let limits = JSONLimits(maximumDepth: 2, maximumBytes: 4096)
 
-    /// The change that a path asks for; `nil` for another path.
-    static func change(in path: String) -> (upstream: String, isDrained: Bool)? {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 4, parts[1] == "upstreams", !parts[2].isEmpty else { return nil }
-        switch parts[3] {
-        case "drain": return (String(parts[2]), true)
-        case "restore": return (String(parts[2]), false)
-        default: return nil
-        }
-    }
-
     // MARK: Changes
 
     static func respond(
-        to request: LocalRequest, _ change: (upstream: String, isDrained: Bool), _ source: any AdminSource
+        to request: LocalRequest, _ upstream: String, isDrained: Bool, _ source: any AdminSource
     ) -> LocalResponse {
-        guard request.method == "POST" else {
-            return AdminProblem(status: 405, code: "method_not_allowed", allow: "POST").response(request.requestID)
-        }
-        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
         guard let endpoint = endpoint(in: request) else {
             return AdminProblem(status: 400, code: "request_invalid", allow: nil).response(
                 request.requestID, with: ["detail": "the body must be an object with the member endpoint, a URL"])
         }
-        switch source.drain(endpoint, of: change.upstream, isDrained: change.isDrained) {
+        switch source.drain(endpoint, of: upstream, isDrained: isDrained) {
         case .done:
             let document: JSONObject = [
-                "upstream": .string(change.upstream), "endpoint": .string(endpoint),
-                "state": .string(change.isDrained ? "draining" : "restored"),
+                "upstream": .string(upstream), "endpoint": .string(endpoint),
+                "state": .string(isDrained ? "draining" : "restored"),
             ]
             return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
-        case .unknownUpstream: return unknown("the configuration has no upstream \(change.upstream)", request)
-        case .unknownEndpoint: return unknown("upstream \(change.upstream) has no endpoint \(endpoint)", request)
+        case .unknownUpstream: return unknown("the configuration has no upstream \(upstream)", request)
+        case .unknownEndpoint: return unknown("upstream \(upstream) has no endpoint \(endpoint)", request)
         }
     }
 
@@ -66,13 +51,16 @@ struct AdminUpstreams {
     // MARK: State
 
     /// The state of every endpoint: a page for browsers, else a document for programs.
-    static func response(_ report: AdminReport, accept: String?) -> LocalResponse {
+    /// - Parameter last: the counters of an upstream in the last ten minutes.
+    static func response(
+        _ report: AdminReport, accept: String?, last: (_ upstream: String) -> JSONObject
+    ) -> LocalResponse {
         let wantsPage = accept?.split(separator: ",").contains { $0.contains("text/html") } ?? false
-        return wantsPage ? Dashboard(report).upstreamsResponse : document(report)
+        return wantsPage ? Dashboard(report).upstreamsResponse : document(report, last)
     }
 
     /// `since` is in Unix seconds, or null where it has been so from the start.
-    private static func document(_ report: AdminReport) -> LocalResponse {
+    private static func document(_ report: AdminReport, _ last: (String) -> JSONObject) -> LocalResponse {
         let traffic = Traffic(report.loops)
         var upstreams: [(name: String, endpoints: [JSONValue], isPanicking: Bool)] = []
         for (key, endpoint) in traffic.endpoints {
@@ -85,7 +73,7 @@ struct AdminUpstreams {
                 upstreams.map { upstream in
                     [
                         "name": .string(upstream.name), "panic": .bool(upstream.isPanicking),
-                        "endpoints": .array(upstream.endpoints),
+                        "endpoints": .array(upstream.endpoints), "last": .object(last(upstream.name)),
                     ]
                 })
         ]

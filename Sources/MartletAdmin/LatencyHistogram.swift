@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletCore
 
 /// Durations of requests: counts per bucket of ``latencyBounds``; the last bucket is open-ended.
 struct LatencyHistogram {

@@ -32,7 +32,7 @@ package final class PublicHealth: Sendable {
     /// The response to a health check.
     package static func response(isServing: Bool, _ request: LocalRequest) -> LocalResponse {
         guard request.method == "GET" || request.method == "HEAD" else {
-            return AdminProblem.methodNotAllowed.response(request.requestID)
+            return AdminProblem.methodNotAllowed(["GET", "HEAD"]).response(request.requestID)
         }
         var response = LocalResponse.text(
             isServing ? 200 : 503, "text/plain; charset=utf-8", isServing ? "ready\n" : "not ready\n")

@@ -46,10 +46,20 @@ struct Traffic {
         }
     }
 
+    /// Requests that were forwarded to an upstream.
+    struct Upstream {
+        var requests = 0
+        var errors = 0
+        var latency = LatencyHistogram()
+    }
+
     private(set) var requests = OrderedDictionary<Row, Int>()
     private(set) var rejections: [(reason: String, count: Int)] = []
     private(set) var latency = OrderedDictionary<String, LatencyHistogram>()
     private(set) var endpoints = OrderedDictionary<EndpointKey, Endpoint>()
+    private(set) var upstreams = OrderedDictionary<String, Upstream>()
+    /// Requests with a credential of each provider.
+    private(set) var providers: [String: Int] = [:]
     private(set) var openExchanges = 0
     private(set) var tokens = LoopReport.Tokens()
     private(set) var connections = LoopReport.Connections()
@@ -68,6 +78,12 @@ struct Traffic {
             for row in loop.latency {
                 latency[row.route, default: LatencyHistogram()].add(row.buckets, sumMicroseconds: row.sumMicroseconds)
             }
+            for row in loop.upstreams {
+                upstreams[row.name, default: Upstream()].requests += row.requests
+                upstreams[row.name, default: Upstream()].errors += row.errors
+                upstreams[row.name, default: Upstream()].latency.add(row.buckets, sumMicroseconds: 0)
+            }
+            providers.merge(loop.providers, uniquingKeysWith: +)
             add(loop.endpoints)
             openExchanges += loop.openExchanges
             tokens.add(loop.tokens)

@@ -1,54 +1,164 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletIO
 internal import MartletProvider
 internal import MartletServer
 
-/// The admin listener of the running gateway: the address of `--address`, or that of a configuration.
-struct AdminAddress {
-    let path: String
-    let address: String?
-    let registry: ProviderRegistry
+/// The admin listener of a running gateway, and what its requests prove.
+struct AdminTarget: Sendable {
+    /// `http://127.0.0.1:9901`, without a path.
+    let url: String
+    /// The path of a Unix socket, which is connected to instead of the URL's host.
+    var socket: String?
+    /// Certificates to trust instead of the system's authorities.
+    var authorityFile: String?
+    /// Whether the server proves one of these certificates, under whatever name it is reached.
+    var isPinned = false
+    /// The value of `Host`; `nil` is that of the URL.
+    var host: String?
+    var token: Secret?
 
-    func endpoint() throws(StartError) -> SocketEndpoint {
-        let configured: SocketAddress
-        if let address {
-            guard let parsed = SocketAddress(address) else {
-                throw StartError(
-                    code: "server.bad_address", message: "--address requires an address such as 127.0.0.1:9901",
-                    exit: .usage)
-            }
-            configured = parsed
-        } else {
-            configured = try configuredAddress()
+    /// For messages.
+    var name: String { socket.map { "unix:\($0)" } ?? url }
+
+    /// The header fields of every request.
+    var fields: [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        if let host { fields.append(("Host", host)) }
+        if let token {
+            token.withBytes { fields.append(("Authorization", "Bearer \(String(decoding: $0, as: UTF8.self))")) }
         }
-        if case .ip(_, port: 0) = configured {
-            throw StartError(
-                code: "server.bad_address", message: "the admin port is chosen at startup; pass it as --address",
-                exit: .usage)
-        }
-        guard let endpoint = SocketEndpoint(configured) else {
-            throw StartError(
-                code: "server.bad_address",
-                message:
-                    "the admin listener is an inherited socket; pass its address as --address",
-                exit: .usage)
-        }
-        return endpoint
+        return fields
+    }
+}
+
+/// Finds the admin listener: that of `--admin`, or that of a configuration; and the token for it.
+struct AdminAddress {
+    /// The options that find it.
+    static let options: Set<String> = ["config", "address", "admin", "token-file"]
+    private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
+
+    /// The path of the configuration, if it is named.
+    private let named: String?
+    private let address: String?
+    private let tokenFile: String?
+    private let registry: ProviderRegistry
+
+    init(_ options: Options, _ registry: ProviderRegistry) {
+        named = options["config"]
+        address = options["admin"] ?? options["address"]
+        tokenFile = options["token-file"]
+        self.registry = registry
     }
 
-    private func configuredAddress() throws(StartError) -> SocketAddress {
+    /// - Throws: `server.bad_address`, `server.token_unreadable`, `server.no_admin`, or `server.no_configuration`,
+    ///   whose diagnostics were printed.
+    func target() throws(StartError) -> AdminTarget {
+        let admin = address == nil || named != nil ? try configured() : nil
+        var target: AdminTarget
+        if let address {
+            target = try AdminAddress.target(of: address)
+            // A gateway that is reached by another way presents the same certificate.
+            if target.url.hasPrefix("https:"), let tls = admin?.tls { target.pin(tls) }
+        } else if let admin {
+            target = try AdminAddress.target(of: admin)
+        } else {
+            throw AdminAddress.noAdmin
+        }
+        if let file = tokenFile {
+            target.token = try AdminAddress.token(in: file)
+        } else if let token = admin?.token {
+            target.token = token.value
+        } else if let file = SystemInformation.environment(AdminAddress.tokenVariable), !file.isEmpty {
+            target.token = try AdminAddress.token(in: file)
+        }
+        return target
+    }
+
+    // MARK: Addresses
+
+    /// The listener of a URL, `unix:/path`, or an address such as `127.0.0.1:9901`.
+    private static func target(of text: String) throws(StartError) -> AdminTarget {
+        for scheme in ["http://", "https://"] where text.hasPrefix(scheme) {
+            var rest = text.dropFirst(scheme.count)
+            if rest.hasSuffix("/") { rest = rest.dropLast() }
+            let isAuthority = rest.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || "-._:[]".utf8.contains(byte)
+            }
+            guard !rest.isEmpty, isAuthority else { throw badAddress }
+            return AdminTarget(url: scheme + rest)
+        }
+        guard let address = SocketAddress(text) else { throw badAddress }
+        return try target(of: address, isSecure: false)
+    }
+
+    private static func target(of admin: AdminConfiguration) throws(StartError) -> AdminTarget {
+        var target = try target(of: admin.address.value, isSecure: admin.tls != nil)
+        if let tls = admin.tls { target.pin(tls) }
+        return target
+    }
+
+    private static func target(of address: SocketAddress, isSecure: Bool) throws(StartError) -> AdminTarget {
+        let scheme = isSecure ? "https" : "http"
+        switch address {
+        case .ip(_, port: 0):
+            throw StartError(
+                code: "server.bad_address", message: "the admin port is chosen at startup; pass it as --admin",
+                exit: .usage)
+        case .ip(let host, let port):
+            var target = AdminTarget(url: "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+            target.host = "localhost"
+            return target
+        case .unix(let path):
+            var target = AdminTarget(url: "\(scheme)://localhost")
+            target.socket = path
+            return target
+        case .descriptor:
+            throw StartError(
+                code: "server.bad_address",
+                message: "the admin listener is an inherited socket; pass its address as --admin", exit: .usage)
+        }
+    }
+
+    private static var badAddress: StartError {
+        StartError(
+            code: "server.bad_address",
+            message: "--admin requires a URL such as http://127.0.0.1:9901, or unix:/run/martlet-admin.sock",
+            exit: .usage)
+    }
+
+    // MARK: Configuration
+
+    private func configured() throws(StartError) -> AdminConfiguration {
         let (configuration, diagnostics) = GatewayConfiguration.load(
-            path: path, environment: SystemInformation.environment, knownKinds: registry.kinds.map(\.rawValue))
+            path: named ?? "config.yaml", environment: SystemInformation.environment,
+            knownKinds: registry.kinds.map(\.rawValue))
         guard let configuration else {
             Output.report(diagnostics)
             throw StartError(
                 code: "server.no_configuration", message: "the configuration has errors", exit: .configuration)
         }
-        guard let admin = configuration.admin else {
+        guard let admin = configuration.admin else { throw AdminAddress.noAdmin }
+        return admin
+    }
+
+    private static var noAdmin: StartError {
+        StartError(code: "server.no_admin", message: "the configuration has no admin listener", exit: .configuration)
+    }
+
+    private static func token(in file: String) throws(StartError) -> Secret {
+        guard let token = ConfigurationReader.secret(in: FilePath(file)) else {
             throw StartError(
-                code: "server.no_admin", message: "the configuration has no admin listener", exit: .configuration)
+                code: "server.token_unreadable", message: "the token cannot be read from \(TerminalText.escaped(file))",
+                exit: .usage)
         }
-        return admin.address.value
+        return token
+    }
+}
+
+extension AdminTarget {
+    /// Trusts the certificates of a listener, and no others.
+    fileprivate mutating func pin(_ tls: ListenerTLS) {
+        guard let certificate = tls.certificates.first?.certificate.value else { return }
+        (authorityFile, isPinned) = (certificate, true)
     }
 }

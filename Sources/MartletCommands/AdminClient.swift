@@ -1,105 +1,133 @@
-private import CLinux
+internal import CCurl
 internal import MartletCore
-internal import MartletIO
 internal import MartletServer
 
-/// A minimal HTTP client for the admin listener: one request per connection, with a timeout.
-struct AdminClient {
+/// An HTTP client for the admin listener: libcurl, one request at a time, with a timeout.
+@safe final class AdminClient {
     struct Response {
         let status: Int
         let body: [UInt8]
     }
 
-    private static let responseLimit = 256 * 1024
+    private static let responseLimit = 64 * 1024 * 1024
+    /// Once in the process, before the first handle.
+    private static let isReady = martlet_curl_start() == CURLE_OK
 
-    private let endpoint: SocketEndpoint
-    private let deadline: MonotonicTime
+    private let target: AdminTarget
+    /// Of a whole request; `nil` for a stream, which ends when one of both sides ends it.
+    private let timeout: Duration?
+    private var body: [UInt8] = []
+    /// Gets the parts of a stream as they come; `false` ends it.
+    private var receive: (([UInt8]) -> Bool)?
+    private var isTooLarge = false
 
-    init(_ endpoint: SocketEndpoint, timeout: Duration) {
-        self.endpoint = endpoint
-        deadline = Clock.system.monotonicTime + timeout
-    }
+    init(_ target: AdminTarget, timeout: Duration?) { (self.target, self.timeout) = (target, timeout) }
 
     /// - Parameters:
-    ///   - method: `GET` or `POST`.
-    ///   - json: the body of a POST.
-    /// - Throws: `server.not_running` if the connection is refused, `server.not_answering` without a complete response
-    ///   in time.
-    func request(_ target: String, method: String = "GET", json: [UInt8] = []) throws(StartError) -> Response {
-        guard let (fd, pending) = try? Socket.connect(to: endpoint) else { throw notRunning }
-        defer { close(fd) }
-        if pending {
-            try wait(fd, POLLOUT)
-            guard Socket.pendingError(fd) == 0, martlet_is_connected(fd) == 1 else { throw notRunning }
+    ///   - path: with its query, escaped.
+    ///   - json: the body.
+    ///   - fields: more header fields.
+    ///   - receive: gets the body of a 200 in parts instead of the response, until it returns `false`.
+    /// - Throws: `server.not_running` if there is no connection, `server.certificate_untrusted`,
+    ///   `server.not_answering` without a complete response in time.
+    func request(
+        _ path: String, method: String = "GET", json: [UInt8]? = nil, fields: [(name: String, value: String)] = [],
+        receive: (([UInt8]) -> Bool)? = nil
+    ) throws(StartError) -> Response {
+        guard AdminClient.isReady, let handle = unsafe curl_easy_init() else { throw setUpFailed }
+        defer { unsafe curl_easy_cleanup(handle) }
+        var list: UnsafeMutablePointer<curl_slist>?
+        defer { unsafe curl_slist_free_all(list) }
+        (body, isTooLarge, self.receive) = ([], false, receive)
+        // An empty value removes the field, which libcurl would fill in for a form.
+        for field in target.fields + fields + [("Content-Type", json == nil ? "" : "application/json")] {
+            guard let longer = unsafe curl_slist_append(list, "\(field.0): \(field.1)") else { throw setUpFailed }
+            unsafe list = longer
         }
-        let type = json.isEmpty ? "" : "Content-Type: application/json\r\n"
-        let length = method == "GET" ? "" : "\(type)Content-Length: \(json.count)\r\n"
-        let head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(length)\r\n"
-        try send(Array(head.utf8) + json, fd)
-        guard let response = AdminClient.parse(try receive(fd)) else { throw notResponding }
-        return response
-    }
-
-    private var notRunning: StartError {
-        StartError(code: "server.not_running", message: "no gateway is listening on \(endpoint)", exit: .unavailable)
-    }
-
-    private var notResponding: StartError {
-        StartError(
-            code: "server.not_answering", message: "no valid response from \(endpoint) in time", exit: .unavailable)
-    }
-
-    private func wait(_ fd: Int32, _ event: Int32) throws(StartError) {
-        while true {
-            let left = deadline.since(Clock.system.monotonicTime).wholeMilliseconds
-            guard left > 0 else { throw notResponding }
-            var waiting = pollfd(fd: fd, events: Int16(event), revents: 0)
-            let count = unsafe poll(&waiting, 1, Int32(clamping: left))
-            if count > 0 { return }
-            if count < 0, martlet_errno() != EINTR { throw notResponding }
+        unsafe try configure(handle, path, method, list)
+        if let json {
+            try check(unsafe martlet_curl_set_size(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(json.count)))
+            try check(unsafe martlet_curl_set_bytes(handle, CURLOPT_COPYPOSTFIELDS, json))
+        } else if method != "GET" {
+            try check(unsafe martlet_curl_set_size(handle, CURLOPT_POSTFIELDSIZE_LARGE, 0))
+            try check(unsafe martlet_curl_set_bytes(handle, CURLOPT_COPYPOSTFIELDS, [UInt8(0)]))
         }
+        try check(unsafe martlet_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method))
+        let result = unsafe curl_easy_perform(handle)
+        let status = unsafe martlet_curl_status(handle)
+        // A stream that this side has ended, or the gateway when it stops.
+        let isEnded = receive != nil && status == 200
+        guard result == CURLE_OK || isEnded else { throw failure(result) }
+        return Response(status: status, body: body)
     }
 
-    private func send(_ bytes: [UInt8], _ fd: Int32) throws(StartError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            try wait(fd, POLLOUT)
-            let count = unsafe rest.withUnsafeBytes {
-                unsafe CLinux.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count >= 0 else {
-                if martlet_errno() == EAGAIN || martlet_errno() == EINTR { continue }
-                throw notResponding
-            }
-            rest = rest.dropFirst(count)
+    private func configure(
+        _ handle: UnsafeMutableRawPointer, _ path: String, _ method: String, _ list: UnsafeMutablePointer<curl_slist>?
+    ) throws(StartError) {
+        var numbers: [(CURLoption, Int)] = [
+            (CURLOPT_NOSIGNAL, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_CONNECTTIMEOUT_MS, 3000),
+            (CURLOPT_SSL_VERIFYPEER, 1), (CURLOPT_SSL_VERIFYHOST, target.isPinned ? 0 : 2),
+            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)), (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
+            (CURLOPT_DISALLOW_USERNAME_IN_URL, 1), (CURLOPT_NOPROGRESS, 1),
+        ]
+        if let timeout { numbers.append((CURLOPT_TIMEOUT_MS, Int(clamping: max(timeout.wholeMilliseconds, 1)))) }
+        for (option, value) in numbers { try check(unsafe martlet_curl_set_long(handle, option, value)) }
+        var texts: [(CURLoption, String)] = [
+            (CURLOPT_PROTOCOLS_STR, "http,https"), (CURLOPT_URL, target.url + path), (CURLOPT_PROXY, ""),
+            (CURLOPT_USERAGENT, "martlet/\(Gateway.version)"),
+        ]
+        if let socket = target.socket { texts.append((CURLOPT_UNIX_SOCKET_PATH, socket)) }
+        if let authority = target.authorityFile { texts.append((CURLOPT_CAINFO, authority)) }
+        for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
+        try check(unsafe martlet_curl_set_list(handle, CURLOPT_HTTPHEADER, list))
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        try check(unsafe martlet_curl_set_body_sink(handle, receiveBody, context))
+    }
+
+    /// Takes a part of the body; `false` ends the transfer.
+    fileprivate func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if let receive { return unsafe receive(Array(bytes)) }
+        guard bytes.count <= AdminClient.responseLimit - body.count else {
+            isTooLarge = true
+            return false
         }
+        unsafe body.append(contentsOf: bytes)
+        return true
     }
 
-    private func receive(_ fd: Int32) throws(StartError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16 * 1024)
-        while bytes.count < AdminClient.responseLimit {
-            try wait(fd, POLLIN)
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(fd, $0.baseAddress, $0.count) }
-            if count == 0 { return bytes }
-            guard count > 0 else {
-                if martlet_errno() == EAGAIN || martlet_errno() == EINTR { continue }
-                throw notResponding
-            }
-            bytes += chunk.prefix(count)
+    // MARK: Errors
+
+    private func check(_ result: CURLcode) throws(StartError) {
+        guard result == CURLE_OK else { throw setUpFailed }
+    }
+
+    private var setUpFailed: StartError {
+        StartError(code: "server.client_failed", message: "libcurl setup failed", exit: .internalFault)
+    }
+
+    private func failure(_ result: CURLcode) -> StartError {
+        let (code, message): (ErrorCode, String)
+        switch result {
+        case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST:
+            (code, message) = ("server.not_running", "no gateway is listening on \(target.name)")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE:
+            let reason = unsafe String(cString: curl_easy_strerror(result))
+            (code, message) = ("server.certificate_untrusted", "\(target.name): \(reason)")
+        case _ where isTooLarge:
+            (code, message) = ("server.not_answering", "the response from \(target.name) is too large")
+        default: (code, message) = ("server.not_answering", "no valid response from \(target.name) in time")
         }
-        throw notResponding
+        return StartError(code: code, message: message, exit: .unavailable)
     }
+}
 
-    /// Parses a response whose body ends with the connection.
-    static func parse(_ bytes: [UInt8]) -> Response? {
-        let prefix = Array("HTTP/1.1 ".utf8)
-        guard bytes.starts(with: prefix),
-            let status = Int(String(decoding: bytes.dropFirst(prefix.count).prefix(3), as: UTF8.self)),
-            (100..<600).contains(status)
-        else { return nil }
-        let blank = Array("\r\n\r\n".utf8)
-        let end = bytes.indices.first { bytes[$0...].starts(with: blank) }
-        return end.map { Response(status: status, body: Array(bytes[($0 + blank.count)...])) }
-    }
+/// libcurl's write callback; a return value other than `size * count` ends the transfer.
+// The context is the client, which outlives the transfer: it waits for its end.
+private func receiveBody(
+    _ start: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let start = unsafe start, let context = unsafe context else { return 0 }
+    let client = unsafe Unmanaged<AdminClient>.fromOpaque(context).takeUnretainedValue()
+    let bytes = unsafe UnsafeRawBufferPointer(start: start, count: size &* count)
+    return unsafe client.append(bytes) ? size &* count : -1
 }

@@ -8,6 +8,13 @@ enum CommandHelp {
     private static let configOption =
         "  --config FILE      the configuration file; default: config.yaml in the working directory"
 
+    private static let adminOptions = """
+        \(configOption)
+          --admin URL        the admin listener, such as http://127.0.0.1:9901 or unix:/run/martlet-admin.sock, instead of
+                             the one in the configuration
+          --token-file FILE  the admin token; default: that of the configuration, or $MARTLET_ADMIN_TOKEN_FILE
+        """
+
     private static let pages: [(command: String, text: String)] = [
         (
             "init",
@@ -235,12 +242,11 @@ enum CommandHelp {
         (
             "reload",
             """
-            [--config FILE] [--address ADDRESS]
+            [--config FILE] [--admin URL] [--token-file FILE]
 
             Has the running gateway reload its configuration, through its admin listener, and waits for the result.
 
-            \(configOption)
-              --address ADDRESS  the admin listener's address instead of the one in the configuration
+            \(adminOptions)
 
             Exit codes: 0 reloaded, 78 the new configuration has errors, which are printed, and the old one stays in
             effect, 69 no gateway is running, 64 usage.
@@ -249,15 +255,14 @@ enum CommandHelp {
         (
             "upstream",
             """
-            list | drain NAME URL | restore NAME URL [--json] [--config FILE] [--admin URL]
+            list | drain NAME URL | restore NAME URL [--json] [--config FILE] [--admin URL] [--token-file FILE]
 
             Shows the state of the running gateway's endpoints, or takes one out of use and back, through its admin
             listener. Requests that an endpoint has are finished; it gets no others until it is restored or the gateway
             ends. NAME is that of the upstream, URL that of the endpoint, as they stand in the configuration.
 
-            \(configOption)
-              --admin URL   the admin listener, such as http://127.0.0.1:9901, instead of the one in the configuration
-              --json        the response of the gateway, as JSON
+            \(adminOptions)
+              --json             the response of the gateway, as JSON
 
             Exit codes: 0 done, 69 no such upstream or endpoint, or no gateway is running, 78 the configuration has
             errors, 64 usage.
@@ -266,12 +271,11 @@ enum CommandHelp {
         (
             "health",
             """
-            [--config FILE] [--address ADDRESS]
+            [--config FILE] [--admin URL] [--token-file FILE]
 
             Queries the admin listener of the running gateway whether it is ready; for container health checks.
 
-            \(configOption)
-              --address ADDRESS  the admin listener's address instead of the one in the configuration
+            \(adminOptions)
 
             Exit codes: 0 ready, 69 not ready or not running, 78 the configuration has errors, 64 usage.
             """

@@ -11,17 +11,16 @@ struct HealthCommand {
     private let admin: AdminAddress
 
     init(_ options: Options, _ registry: ProviderRegistry) {
-        admin = AdminAddress(
-            path: options["config"] ?? "config.yaml", address: options["address"], registry: registry)
+        admin = AdminAddress(options, registry)
     }
 
     func run() -> ExitCode {
         do throws(StartError) {
-            let endpoint = try admin.endpoint()
-            let response = try AdminClient(endpoint, timeout: HealthCommand.timeout).request("/readyz")
+            let target = try admin.target()
+            let response = try AdminClient(target, timeout: HealthCommand.timeout).request("/readyz")
             guard let line = HealthCommand.line(response) else {
                 throw StartError(
-                    code: "server.not_ours", message: "the response from \(endpoint) is not that of a gateway",
+                    code: "server.not_ours", message: "the response from \(target.name) is not that of a gateway",
                     exit: .unavailable)
             }
             Output.line(line)

@@ -52,10 +52,10 @@ package struct Program: Sendable {
           keygen   accounts|store [--out FILE]          a new key for accounts.key_file or store.seal.key_file
           plugin   new NAME [--api FOLDER]              write the package of a provider in a shared library
           schema   [--plugin FILE]...                   the JSON Schema of the configuration
-          reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
+          reload   [--config FILE] [--admin URL]        have the running gateway reload its configuration
           upstream list | drain NAME URL | restore NAME URL [--json] [--config FILE] [--admin URL]
                                                         show the endpoints of the running gateway; take one out of use
-          health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
+          health   [--config FILE] [--admin URL]        check whether the running gateway is ready
           version                                       print the version
           help     [COMMAND]                            this text, or the help of a command, as COMMAND --help
 
@@ -110,9 +110,9 @@ package struct Program: Sendable {
             let options = try Options(rest, allowing: ["config", "format"], flags: ["online", "strict"])
             return try await CheckCommand(options, registry).run()
         case "schema": return SchemaCommand(try SchemaCommand.options(rest), registry).run()
-        case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "reload": return ReloadCommand(try Options(rest, allowing: AdminAddress.options), registry).run()
         case "upstream": return try UpstreamCommand(UpstreamCommand.options(rest), registry).run()
-        case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "health": return HealthCommand(try Options(rest, allowing: AdminAddress.options), registry).run()
         case "explain": return try await ExplainCommand(ExplainCommand.options(rest), registry).run()
         case "demo":
             return try await DemoCommand(DemoCommand.options(rest), registry).run()

@@ -10,14 +10,13 @@ struct ReloadCommand {
     private let admin: AdminAddress
 
     init(_ options: Options, _ registry: ProviderRegistry) {
-        admin = AdminAddress(
-            path: options["config"] ?? "config.yaml", address: options["address"], registry: registry)
+        admin = AdminAddress(options, registry)
     }
 
     func run() -> ExitCode {
         do throws(StartError) {
-            let endpoint = try admin.endpoint()
-            let response = try AdminClient(endpoint, timeout: ReloadCommand.timeout).request("/reload", method: "POST")
+            let client = AdminClient(try admin.target(), timeout: ReloadCommand.timeout)
+            let response = try client.request("/reload", method: "POST")
             return ReloadCommand.report(response)
         } catch {
             Output.error("martlet reload: \(error)\n")

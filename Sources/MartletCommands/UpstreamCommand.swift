@@ -19,7 +19,7 @@ struct UpstreamCommand {
 
     /// The options of its arguments.
     static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
-        try Options(arguments, allowing: ["config", "address", "admin"], flags: ["json"], words: 3)
+        try Options(arguments, allowing: AdminAddress.options, flags: ["json"], words: 3)
     }
 
     /// - Throws: `UsageError` unless there is an action with its words.
@@ -35,22 +35,12 @@ struct UpstreamCommand {
         }
         (upstream, endpoint) = action == .list ? ("", "") : (options.words[1], options.words[2])
         printsJSON = options.has("json")
-        admin = AdminAddress(
-            path: options["config"] ?? "config.yaml",
-            address: options["admin"].map(UpstreamCommand.address) ?? options["address"], registry: registry)
-    }
-
-    /// The address of a URL such as `http://127.0.0.1:9901`; anything else is an address already.
-    private static func address(of url: String) -> String {
-        var text = url[...]
-        if text.hasPrefix("http://") { text = text.dropFirst(7) }
-        if text.hasSuffix("/") { text = text.dropLast() }
-        return String(text)
+        admin = AdminAddress(options, registry)
     }
 
     func run() -> ExitCode {
         do throws(StartError) {
-            let client = AdminClient(try admin.endpoint(), timeout: UpstreamCommand.timeout)
+            let client = AdminClient(try admin.target(), timeout: UpstreamCommand.timeout)
             guard action == .list else { return report(try change(client)) }
             return list(try client.request("/upstreams"))
         } catch {

@@ -1,4 +1,4 @@
-internal import MartletCore
+package import MartletCore
 
 /// A built provider with its capabilities; those that serve requests are looked up once.
 // lint:large-type one property for each capability of a provider
@@ -34,6 +34,9 @@ package final class ProviderHandle: Sendable {
     package let selfServing: (any PasswordSelfServing)?
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
+    /// What is counted of the credentials of requests that it verified, and of logins.
+    package let verifications = CallRecorder()
+    package let logins = CallRecorder()
     /// What its calls are kept apart by; `nil` if they run beside others.
     package let bulkhead: Bulkhead?
 
@@ -76,6 +79,22 @@ package final class ProviderHandle: Sendable {
     ) async throws(AuthenticationError) -> Value {
         guard let bulkhead else { return try await call() }
         return try await bulkhead.run(until: context.deadline, for: context.client?.workOwner ?? .anonymous, call)
+    }
+
+    /// Runs a login, counts it and how long it took.
+    package func logIn<Value: Sendable>(
+        in context: AuthenticationContext, clock: Clock = .system,
+        _ call: @escaping @Sendable () async throws(AuthenticationError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        let start = clock.monotonicTime
+        do throws(AuthenticationError) {
+            let value = try await run(in: context, call)
+            logins.count(clock.monotonicTime.since(start), failed: false)
+            return value
+        } catch {
+            logins.count(clock.monotonicTime.since(start), failed: true)
+            throw error
+        }
     }
 
     /// An identity of the provider, as the gateway may reuse it.

@@ -22,6 +22,8 @@ package struct RedisStatus: Sendable {
     package var commands = 0
     /// The number of failed commands, by error code.
     package var failures: [ErrorCode: Int] = [:]
+    /// The commands that got a connection, and how long their replies took.
+    package var calls = CallCounts()
     /// The latency of the last reply.
     package var lastLatency: Duration?
     /// The error of the current or last outage.
@@ -85,6 +87,7 @@ final class RedisStatusRecorder: Sendable {
                 }
             if let rejection {
                 content.status.failures[rejection.code, default: 0] += 1
+                content.status.calls.count(nil, failed: true)
             } else {
                 content.inFlight += 1
             }
@@ -100,6 +103,7 @@ final class RedisStatusRecorder: Sendable {
             content.inFlight -= 1
             if let failure { content.status.failures[failure.code, default: 0] += 1 }
             if let latency { content.status.lastLatency = latency }
+            content.status.calls.count(latency, failed: failure != nil)
             let change = content.series.ended(latency == nil ? failure : nil, at: now)
             content.status.commandFailure = content.series.failure
             return change

@@ -21,6 +21,10 @@ package struct LoopReport: Sendable {
     package var reasons: [String: Int] = [:]
     /// Per route: requests per latency bucket, the sum in microseconds.
     package var latency: [(route: String, buckets: [Int], sumMicroseconds: Int)] = []
+    /// Per upstream: requests that were forwarded to it, those that got 5xx, and their durations.
+    package var upstreams: [(name: String, requests: Int, errors: Int, buckets: [Int])] = []
+    /// Requests with a credential of each provider.
+    package var providers: [String: Int] = [:]
     package var openExchanges = 0
     package var tokens = Tokens()
     package var connections = Connections()
@@ -193,9 +197,3 @@ package struct LimitReport: Sendable {
         (self.entries, self.evictions) = (entries, evictions)
     }
 }
-
-/// The upper bounds of the latency histogram, in microseconds; the last bucket is open. The event loop has a copy.
-package let latencyBounds: [Int] = [
-    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
-    10_000_000,
-]

@@ -113,7 +113,8 @@ final class PostgreSQLEngine: AccountEngine {
         _ make:
             @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLOperation
     ) async throws(AccountError) -> Value {
-        let deadline = configuration.clock.monotonicTime + (timeout ?? configuration.options.callTimeout)
+        let start = recorder.now
+        let deadline = start + (timeout ?? configuration.options.callTimeout)
         let handle = handle
         let result: Result<Value, AccountError> = await withCheckedContinuation { continuation in
             let accepted = handle.loop.execute {
@@ -124,10 +125,10 @@ final class PostgreSQLEngine: AccountEngine {
         }
         switch result {
         case .success(let value):
-            recorder.count(nil)
+            recorder.count(nil, since: start)
             return value
         case .failure(let error):
-            recorder.count(error)
+            recorder.count(error, since: start)
             throw error
         }
     }

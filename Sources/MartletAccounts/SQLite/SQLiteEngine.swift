@@ -215,13 +215,14 @@ extension SQLiteEngine {
     private func counted<Value: Sendable>(
         _ body: () async throws(AccountError) -> Value
     ) async throws(AccountError) -> Value {
+        let start = recorder.now
         do throws(AccountError) {
             let value = try await body()
-            recorder.count(nil)
+            recorder.count(nil, since: start)
             recorder.ready()
             return value
         } catch {
-            recorder.count(error)
+            recorder.count(error, since: start)
             if error.kind != .unavailable || error.code == .accountsTextInvalid {
                 recorder.ready()
             } else {

@@ -1,4 +1,4 @@
-internal import MartletCore
+package import MartletCore
 package import MartletProvider
 
 extension Verifier {
@@ -15,11 +15,17 @@ extension Verifier {
         package let exchange: ExchangeID
         /// The configuration and cache state that the result belongs to.
         package let epoch: Int
+        /// Measures how long it takes.
+        let clock: Clock
+        let startedAt: MonotonicTime
 
         package init(
             credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
-            sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int, isRevalidation: Bool = false
+            sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int, isRevalidation: Bool = false,
+            clock: Clock = .system
         ) {
+            self.clock = clock
+            startedAt = clock.monotonicTime
             self.isRevalidation = isRevalidation
             self.credential = credential
             self.target = target
@@ -77,7 +83,11 @@ extension Verifier.Job {
     func complete(_ result: VerificationResult) { sink.receive([finished(with: result)]) }
 
     func finished(with result: VerificationResult) -> FinishedVerification {
-        FinishedVerification(exchange: exchange, epoch: epoch, result: result)
+        if case .provider(let handle) = target {
+            let isFailure = if case .failure = result { true } else { false }
+            handle.verifications.count(clock.monotonicTime.since(startedAt), failed: isFailure)
+        }
+        return FinishedVerification(exchange: exchange, epoch: epoch, result: result)
     }
 }
 

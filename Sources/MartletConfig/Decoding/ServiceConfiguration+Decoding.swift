@@ -10,17 +10,49 @@ extension AdminConfiguration: ConfigurationDecodable {
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
                 "Accepted names in `Host`, besides `localhost` and the listener's address; `*.example.com` is its subdomains."
             ),
+            .optional(
+                "metrics", .choice(Metrics.allCases.map(\.rawValue)), default: "token",
+                "Whether `/metrics` requires the token from other machines (`token`) or not (`open`)."),
+            .optional("tls", .block(of: ListenerTLS.self), "TLS and its certificates; clear text if absent."),
         ])
+        .withSecret(
+            "token", required: false,
+            "Authorizes changes, and reading from other machines, as `Authorization: Bearer`; at least 32 bytes.")
     }
+
+    private static let minimumTokenBytes = 32
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         address = reader.optional("address", default: Self.standard(at: reader.location).address)
         hosts = reader.optional("hosts", default: [HostPattern]()).map(\.text)
-        if !address.value.isLocal {
+        token = reader.optionalSecret("token")
+        metrics = reader.optional("metrics", default: metrics)
+        tls = reader.block("tls")
+        if let token { checkToken(token, reader.node("token_file") == nil ? "token" : "token_file", &reader) }
+        guard !address.value.isLocal else { return }
+        let isAuthenticated = reader.has("token") || reader.has("token_file") || tls?.clientAuthorityFile != nil
+        if !isAuthenticated {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
-                "the admin listener is reachable from other machines and requires no authentication")
+                "the admin listener is reachable from other machines, which may only use /livez and /readyz "
+                    + "without token_file")
+        } else if !reader.has("tls") {
+            reader.diagnostics.warning(
+                .configInsecure, at: address.location,
+                "the admin listener is reachable from other machines without tls, so its token can be read on the way")
         }
+    }
+
+    private func checkToken(_ token: Located<Secret>, _ key: String, _ reader: inout ConfigurationReader) {
+        let isHeaderText = token.value.withBytes { bytes in bytes.allSatisfy { (0x21...0x7E).contains($0) } }
+        guard isHeaderText else {
+            return reader.error(
+                .configBadValue, at: token.location, "\(key): must be visible ASCII characters, without spaces")
+        }
+        guard token.value.count < Self.minimumTokenBytes else { return }
+        reader.diagnostics.warning(
+            .configInsecure, at: token.location,
+            "\(key): shorter than \(Self.minimumTokenBytes) bytes, which may be guessed")
     }
 
     /// The configuration without an `admin:` block.
@@ -29,6 +61,7 @@ extension AdminConfiguration: ConfigurationDecodable {
     }
 }
 
+extension AdminConfiguration.Metrics: ConfigurationValue {}
 extension LogConfiguration.Format: ConfigurationValue {}
 extension LogConfiguration.SubjectForm: ConfigurationValue {}
 

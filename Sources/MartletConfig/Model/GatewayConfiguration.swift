@@ -135,11 +135,27 @@ package import MartletCore
 
 /// `admin:`.
 @frozen package struct AdminConfiguration: Sendable {
+    /// Who may read `/metrics` from another machine.
+    @frozen package enum Metrics: String, Sendable, CaseIterable { case token, open }
+
     package var address: Located<SocketAddress>
     /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
+    /// Authorizes changes, and reading from other machines; `nil` permits changes from this machine only.
+    package var token: Located<Secret>?
+    package var metrics = Metrics.token
+    /// `nil` is clear text.
+    package var tls: ListenerTLS?
     /// Whether it is the default because there is no `admin:` block.
     package var isImplied = false
+
+    /// The listener, without HTTP/2: its clients are commands, probes and one page.
+    package var listener: ListenerConfiguration {
+        var listener = ListenerConfiguration(address: address, reusePort: false)
+        listener.tls = tls
+        listener.offersHTTP2 = false
+        return listener
+    }
 }
 
 /// `log:`.

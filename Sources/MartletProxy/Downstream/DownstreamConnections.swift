@@ -1,6 +1,7 @@
 internal import MartletCore
 internal import MartletIO
 internal import MartletProvider
+internal import MartletTLS
 
 /// The connections of clients, and the streams of those that use HTTP/2: their deadlines, their registration with the
 /// poller, and the listeners that they come from.
@@ -147,5 +148,12 @@ extension DownstreamConnections {
         guard self[downstream].origin.handler != nil else { return nil }
         let connection = self[downstream].isStream ? self[downstream].stream.connection : downstream
         return Socket.localAddress(self[connection].transport.fd)
+    }
+
+    /// Whether the client has sent a certificate, on a listener with a handler; it was verified in the handshake.
+    mutating func hasClientCertificate(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        guard self[downstream].origin.handler != nil else { return false }
+        let connection = self[downstream].isStream ? self[downstream].stream.connection : downstream
+        return self[connection].transport.engine?.peerCertificate != nil
     }
 }

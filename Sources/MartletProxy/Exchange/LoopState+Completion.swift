@@ -52,7 +52,9 @@ extension LoopState {
         context.counters.count(
             route: exchanges[exchange].record.routeSlot, status: exchanges[exchange].response.status, reason: reason,
             microseconds: exchanges.isTunnel(exchange)
-                ? exchanges.handshakeMicroseconds(ofTunnel: exchange) : microseconds)
+                ? exchanges.handshakeMicroseconds(ofTunnel: exchange) : microseconds,
+            upstream: Int(exchanges[exchange].forwarding.cluster.rawValue),
+            provider: Int(exchanges[exchange].credential.provider))
         log(exchange, microseconds: microseconds)
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
         if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }

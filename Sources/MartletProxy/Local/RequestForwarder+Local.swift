@@ -78,6 +78,7 @@ extension RequestForwarder {
             address: loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
             local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
+        request.hasClientCertificate = loop.downstreams.hasClientCertificate(loop.exchanges[exchange].downstream)
         request.clientURL = clientURL
         return request
     }

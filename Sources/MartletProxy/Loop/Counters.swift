@@ -8,6 +8,7 @@ struct Counters: ~Copyable {
     private let loop: Int
     var routes = RouteCounters()
     private(set) var reasons = ReasonCounters()
+    var peers = PeerCounters()
     // Counted as they are reported; of HTTP/2 and of connections the loop adds how many are open.
     var connections = LoopReport.Connections()
     var http2 = LoopReport.HTTP2()
@@ -29,9 +30,15 @@ struct Counters: ~Copyable {
     mutating func reason(_ failure: Failure) -> Int32 { reasons.index(of: failure) }
 
     /// Counts one finished request.
-    mutating func count(route: RouteSlot, status: Int, reason: Int32, microseconds: Int) {
-        routes.count(route, status: status, microseconds: microseconds)
+    /// - Parameters:
+    ///   - upstream: the index of the upstream; negative for none.
+    ///   - provider: the number of the provider; negative for none.
+    mutating func count(
+        route: RouteSlot, status: Int, reason: Int32, microseconds: Int, upstream: Int = -1, provider: Int = -1
+    ) {
+        let bucket = routes.count(route, status: status, microseconds: microseconds)
         reasons.count(reason)
+        peers.count(upstream: upstream, provider: provider, status: status, bucket: bucket)
     }
 
     /// Counts a tunnel that ended, by the index of its reason.

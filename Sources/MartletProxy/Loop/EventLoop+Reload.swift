@@ -28,6 +28,7 @@ extension EventLoop {
             router.head = RequestHead(maximumFields: next.limits.headerFields)
         }
         loop.upstreams.retire(loop.upstreams.directory.adopt(next, resolved: [], now: loop.now), &loop.context)
+        loop.context.counters.peers.adopt(loop.upstreams.directory, next)
         let kept = Set(sockets.map(\.id))
         for listener in loop.downstreams.acceptor.listeners where !kept.contains(listener.id) {
             // A successor that is starting may have the socket.

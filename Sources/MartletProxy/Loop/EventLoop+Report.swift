@@ -20,6 +20,11 @@ extension EventLoop {
         report.overload.slowTurns = loop.context.overload.load.slowTurns
         report.overload.overloadedLoops = loop.context.overload.load.isOverloaded ? 1 : 0
         report.openExchanges = loop.exchanges.all.count
+        loop.context.counters.peers.add(
+            to: &report,
+            upstreams: loop.upstreams.directory.clusterOfUpstream.map {
+                (loop.upstreams.directory.clusters[Int($0)].upstream.name, Int($0))
+            })
         report.endpoints = loop.upstreams.directory.report(now: loop.now)
         return report
     }

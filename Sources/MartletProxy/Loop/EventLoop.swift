@@ -86,6 +86,7 @@ package struct EventLoop: ~Copyable {
         loop.upstreams.directory.ejections = setup.ejections.map { LoopEjections(watch: $0, loop: setup.id) }
         loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved, now: loop.now)
         loop.context.counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
+        loop.context.counters.peers.adopt(loop.upstreams.directory, setup.snapshot)
     }
 
     /// Serves until a drain is over.

@@ -68,14 +68,17 @@ struct RouteCounters: ~Copyable {
     }
 
     /// Counts one finished request.
+    /// - Returns: the bucket of its duration.
     @inline(__always)
-    mutating func count(_ route: RouteSlot, status: Int, microseconds: Int) {
+    @discardableResult
+    mutating func count(_ route: RouteSlot, status: Int, microseconds: Int) -> Int {
         let slot = Int(route.rawValue)
         statuses[slot &* RouteCounters.statusLimit &+ min(max(status, 0), RouteCounters.statusLimit &- 1)] &+= 1
         var bucket = 0
         while bucket < RouteCounters.bounds.count, microseconds > RouteCounters.bounds[bucket] { bucket &+= 1 }
         histogram[slot &* RouteCounters.buckets &+ bucket] &+= 1
         sums[slot] &+= microseconds
+        return bucket
     }
 
     /// Adds what was counted to a report.

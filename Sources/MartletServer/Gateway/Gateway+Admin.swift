@@ -13,6 +13,12 @@ internal import MartletRouter
 
 extension Gateway: AdminSource {
     package var adminHosts: [String] { graph.blueprint.configuration.admin?.hosts ?? [] }
+    package var adminAccess: AdminAccess {
+        let admin = graph.blueprint.configuration.admin
+        return AdminAccess(
+            token: admin?.token?.value, acceptsCertificates: admin?.tls?.clientAuthorityFile != nil,
+            areMetricsOpen: admin?.metrics == .open)
+    }
     package var clock: Clock { services.clock }
     package var claimAdministration: (any ClaimAdministering)? {
         let graph = graph
@@ -47,7 +53,7 @@ extension Gateway: AdminSource {
         let providers = graph.providers.map {
             AdminReport.Provider(
                 name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health,
-                bulkhead: $0.bulkhead?.counts)
+                bulkhead: $0.bulkhead?.counts, verifications: $0.verifications.counts, logins: $0.logins.counts)
         }
         let configuration = graph.blueprint.configuration
         let outage = store.outage(at: clock.monotonicTime)

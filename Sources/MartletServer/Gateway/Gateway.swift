@@ -27,6 +27,7 @@ package final class Gateway: Sendable {
         var loops: LoopGroup?
         var admin: LoopGroup?
         var adminListeners = Listeners()
+        var adminEndpoints: AdminEndpoints?
         var inherited = InheritedSockets()
         /// Whether the files of Unix sockets are removed with the listeners; false while another process uses them.
         var ownsFiles = true
@@ -36,6 +37,7 @@ package final class Gateway: Sendable {
         var resolving: Task<Void, Never>?
         var monitoring: Task<Void, Never>?
         var reminding: Task<Void, Never>?
+        var recording: Task<Void, Never>?
         /// Shut down the resources of replaced configurations.
         var retiring: [Task<Void, Never>] = []
         var isDraining = false
@@ -261,16 +263,8 @@ package final class Gateway: Sendable {
     ) throws(StartError) {
         guard let admin = configuration.admin else { return }
         var listeners = Listeners()
-        // A process that starts beside a running one on shared public ports has to share the admin port, too.
-        let sharesPorts = configuration.server.listeners.contains(where: \.reusePort)
-        let handler = AdminEndpoints(self)
         let sockets: [[ListenerSocket]]
-        do {
-            sockets = try listeners.open(
-                [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
-                side: .admin, role: .local(ListenerHandler { await handler.respond(to: $0) }),
-                inherited: &inherited)
-        } catch {
+        do { sockets = try openAdmin(graph.blueprint, &listeners, &inherited) } catch {
             guard admin.isImplied else { throw error }
             return services.logger.warning("admin listener not started", ("reason", error.description))
         }
@@ -282,6 +276,34 @@ package final class Gateway: Sendable {
         state.withLock { state in
             state.admin = loops
             state.adminListeners = opened
+            state.recording = Task { [weak self] in await self?.recordCounters() }
+        }
+    }
+
+    /// Opens the admin listener, or applies a new configuration to it.
+    private func openAdmin(
+        _ blueprint: Blueprint, _ listeners: inout Listeners, _ inherited: inout InheritedSockets
+    ) throws(StartError) -> [[ListenerSocket]] {
+        let configuration = blueprint.configuration
+        guard var listener = configuration.admin?.listener else { return [] }
+        let endpoints = state.withLock { state in
+            let endpoints = state.adminEndpoints ?? AdminEndpoints(self)
+            state.adminEndpoints = endpoints
+            return endpoints
+        }
+        // A process that starts beside a running one on shared public ports has to share the admin port, too.
+        listener.reusePort = configuration.server.listeners.contains(where: \.reusePort)
+        return try listeners.open(
+            [listener], loops: 1, side: .admin, role: .local(ListenerHandler { await endpoints.respond(to: $0) }),
+            inherited: &inherited, security: [blueprint.tls.admin])
+    }
+
+    /// Records the counters for the admin pages while the gateway runs.
+    private func recordCounters() async {
+        let endpoints = state.withLock { $0.adminEndpoints }
+        while !Task.isCancelled, let endpoints {
+            await endpoints.recordCounters()
+            do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
         }
     }
 
@@ -350,6 +372,14 @@ package final class Gateway: Sendable {
     private func swap(to next: Graph) throws(StartError) {
         guard let loops = state.withLock({ $0.loops }) else { return }
         var (listeners, inherited) = state.withLock { ($0.listeners, $0.inherited) }
+        var (admin, adminListeners) = state.withLock { ($0.admin, $0.adminListeners) }
+        var adminSockets: [[ListenerSocket]] = []
+        // Another address needs a restart; everything else of the listener changes.
+        if adminListeners.serve(next.blueprint.configuration.admin?.address.value) {
+            adminSockets = try openAdmin(next.blueprint, &adminListeners, &inherited)
+        } else {
+            admin = nil
+        }
         let sockets = try listeners.open(
             next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway, health: healthHandler,
             inherited: &inherited, security: next.blueprint.tls.listeners)
@@ -359,6 +389,7 @@ package final class Gateway: Sendable {
             state.listeners = opened
         }
         loops.adopt(next.snapshot, sockets: sockets)
+        admin?.adopt(next.snapshot, sockets: adminSockets)
         let upstreams = next.blueprint.configuration.upstreams
         names.follow(upstreams) { resolved in
             loops.resolved(resolved)
@@ -457,7 +488,7 @@ package final class Gateway: Sendable {
         if !isReplaced, timeouts.shutdownDelay > .zero { try? await Task.sleep(for: timeouts.shutdownDelay) }
         let (loops, admin, tasks, hasSuccessor) = state.withLock { state in
             if state.ownsFiles { state.listeners.removeFiles() }
-            let tasks = [state.starting, state.resolving, state.monitoring, state.reminding]
+            let tasks = [state.starting, state.resolving, state.monitoring, state.reminding, state.recording]
             return (state.loops, state.admin, tasks, state.hasSuccessor)
         }
         // Admin requests are meant for the process that serves.

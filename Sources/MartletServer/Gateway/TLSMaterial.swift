@@ -16,8 +16,10 @@ struct TLSMaterial: Sendable {
         let facts: TLSCertificateInfo
     }
 
-    /// The context of each listener, in their order; `nil` is clear text.
+    /// The context of each public listener, in their order; `nil` is clear text.
     private(set) var listeners: [TLSServerContext?] = []
+    /// The same of the admin listener.
+    private(set) var admin: TLSServerContext?
     /// The context of each upstream, in their order; `nil` if no endpoint is `https`.
     private(set) var upstreams: [TLSClientContext?] = []
     /// Every certificate that the gateway presents.
@@ -26,7 +28,10 @@ struct TLSMaterial: Sendable {
     /// Reads every file and reports errors at the key that names it.
     /// - Parameter tickets: the process's ticket keys; with the same keys as before, TLS sessions can be resumed.
     init(_ configuration: GatewayConfiguration, tickets: TLSTicketKeys, into diagnostics: inout Diagnostics) {
-        for listener in configuration.server.listeners { add(listener, tickets, &diagnostics) }
+        for listener in configuration.server.listeners {
+            listeners.append(context(of: listener, tickets, &diagnostics))
+        }
+        if let listener = configuration.admin?.listener { admin = context(of: listener, tickets, &diagnostics) }
         for upstream in configuration.upstreams { add(upstream, &diagnostics) }
         var seen: Set<[String]> = []
         certificates.removeAll { !seen.insert([$0.side, $0.name, $0.file]).inserted }
@@ -36,30 +41,32 @@ struct TLSMaterial: Sendable {
     func withCleartextListeners(_ count: Int) -> TLSMaterial {
         var changed = self
         changed.listeners = Array(repeating: nil, count: count)
-        changed.certificates.removeAll { $0.side == "listener" }
+        let admin = admin?.certificates.map(\.file) ?? []
+        changed.certificates.removeAll { $0.side == "listener" && !admin.contains($0.file) }
         return changed
     }
 
-    private mutating func add(
-        _ listener: ListenerConfiguration, _ tickets: TLSTicketKeys, _ diagnostics: inout Diagnostics
-    ) {
-        guard let tls = listener.tls, !tls.certificates.isEmpty else { return listeners.append(nil) }
+    /// - Returns: `nil` in clear text, or after an error.
+    private mutating func context(
+        of listener: ListenerConfiguration, _ tickets: TLSTicketKeys, _ diagnostics: inout Diagnostics
+    ) -> TLSServerContext? {
+        guard let tls = listener.tls, !tls.certificates.isEmpty else { return nil }
         for files in tls.certificates { diagnostics.warnOfExposure(files.key.value, at: files.key.location) }
         do {
             let context = try TLSServerContext(
                 TLSServerOptions(tls, offersHTTP2: listener.offersHTTP2), tickets: tickets)
-            listeners.append(context)
             for (files, facts) in zip(tls.certificates, context.certificates) {
                 certificates.append(
                     PresentedCertificate(
                         side: "listener", name: listener.address.value.configurationText,
                         location: files.certificate.location, facts: facts))
             }
+            return context
         } catch {
-            listeners.append(nil)
             let location = tls.location(of: error.setting) ?? listener.address.location
             diagnostics.error(error.code, at: location, error.message)
             Self.reportUnreadable(tls.certificates, tls.clientAuthorityFile, but: location, &diagnostics)
+            return nil
         }
     }
 

@@ -126,7 +126,7 @@ extension RedirectFlows {
                 let callback = try RedirectCallback(fields, of: try redirectAttempt(attempt), in: flow)
                 let context = endpoints.context(of: call.request, for: purpose)
                 let redirecting = provider.redirecting
-                let outcome = try await provider.handle.run(in: context) { () async throws(AuthenticationError) in
+                let outcome = try await provider.handle.logIn(in: context) { () async throws(AuthenticationError) in
                     try await redirecting.complete(callback, in: context)
                 }
                 return (start, outcome)

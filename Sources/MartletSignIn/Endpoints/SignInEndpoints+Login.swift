@@ -110,7 +110,7 @@ extension SignInEndpoints {
     ) async throws(Failure) -> SignIn {
         let context = context(of: request, for: purpose, with: provider)
         do throws(AuthenticationError) {
-            return try await provider.run(in: context) { () async throws(AuthenticationError) in
+            return try await provider.logIn(in: context) { () async throws(AuthenticationError) in
                 try await signingIn.signIn(with: form, in: context)
             }
         } catch {

@@ -12,7 +12,7 @@ import Testing
             String(decoding: missing.body, as: UTF8.self)
                 == #"{"type":"urn:martlet:problem:not_found","title":"Not Found","status":404,"code":"not_found","request_id":"abc\"1"}"#
                 + "\n")
-        let method = AdminProblem.methodNotAllowed.response("x")
+        let method = AdminProblem.methodNotAllowed(["GET", "HEAD"]).response("x")
         #expect(method.status == 405 && method.fields.contains { $0 == ("Allow", "GET, HEAD") })
     }
 

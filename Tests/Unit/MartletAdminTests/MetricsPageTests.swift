@@ -239,7 +239,7 @@ import Testing
         var fixture = ReportFixture()
         #expect(try Self.parse(fixture).kinds["martlet_accounts_state"] == nil)
         var health = AccountHealth(state: .unavailable)
-        health.calls = 7
+        for _ in 0..<7 { health.counts.count(.milliseconds(1), failed: false) }
         health.failures = ["accounts.timeout": 3]
         fixture.accounts = health
         fixture.subscription = RedisStatus(since: MonotonicTime(nanoseconds: 0))

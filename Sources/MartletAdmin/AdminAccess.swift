@@ -1,0 +1,90 @@
+package import MartletCore
+internal import MartletCrypto
+internal import MartletIO
+internal import MartletResponder
+
+/// Who may do what on the admin listener.
+///
+/// Reading is free on this machine: over loopback or a Unix socket, by the connection's own address. Reading from
+/// elsewhere, and every change, requires the token in `Authorization`, or a client certificate. Without any credential
+/// in the configuration, changes are accepted from this machine only. No cookie counts, and no page of another site
+/// (CSRF, DNS rebinding: see ``AdminHosts``).
+package struct AdminAccess: Sendable {
+    /// What a request wants.
+    enum Need { case probe, reading, metrics, change }
+
+    private static let formTypes = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
+
+    private let token: Secret?
+    private let acceptsCertificates: Bool
+    private let areMetricsOpen: Bool
+
+    /// - Parameters:
+    ///   - token: `nil` if the configuration has none.
+    ///   - acceptsCertificates: whether the listener verifies client certificates.
+    ///   - areMetricsOpen: whether other machines may read the metrics without the token.
+    package init(token: Secret?, acceptsCertificates: Bool = false, areMetricsOpen: Bool = false) {
+        (self.token, self.acceptsCertificates, self.areMetricsOpen) = (token, acceptsCertificates, areMetricsOpen)
+    }
+
+    /// Whether changes need a credential: one is configured.
+    var isConfigured: Bool { token != nil || acceptsCertificates }
+
+    /// The rejection of a request; `nil` if it is allowed.
+    func rejection(of request: LocalRequest, for need: Need) -> AdminProblem? {
+        if need == .probe || (need == .metrics && areMetricsOpen) { return nil }
+        if Self.isFromAnotherSite(request) { return .crossSite }
+        let isLocal = request.local.map { $0.isUnix || $0.isLoopback } ?? false
+        if need != .change, isLocal { return nil }
+        if isAuthorized(request) { return nil }
+        guard isConfigured else {
+            // Browsers send an origin with everything that changes something, and forms one of three media types.
+            if need == .change, Self.isFromPage(request) { return .crossSite }
+            return isLocal ? nil : .localOnly
+        }
+        return request.field("Authorization") == nil ? .credentialMissing : .credentialInvalid
+    }
+
+    /// Whether a request has the token or a certificate.
+    func isAuthorized(_ request: LocalRequest) -> Bool {
+        if acceptsCertificates, request.hasClientCertificate { return true }
+        guard let token, let presented = Self.bearer(request) else { return false }
+        return token.withBytes { ConstantTime.areEqual($0, presented) }
+    }
+
+    /// The credential of a single `Authorization: Bearer`.
+    private static func bearer(_ request: LocalRequest) -> [UInt8]? {
+        let values = request.fields.filter { $0.name.lowercased() == "authorization" }
+        guard values.count == 1, let value = values.first?.value else { return nil }
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        return Array(parts[1].utf8)
+    }
+
+    /// Whether a page of another site has caused the request; a link that is followed is not one.
+    private static func isFromAnotherSite(_ request: LocalRequest) -> Bool {
+        if let site = request.field("Sec-Fetch-Site"), site != "same-origin", site != "none" {
+            let isLink = request.method == "GET" && request.field("Sec-Fetch-Mode") == "navigate"
+            return !isLink
+        }
+        guard let origin = request.field("Origin") else { return false }
+        guard let host = request.field("Host") else { return true }
+        return origin.lowercased() != "http://\(host.lowercased())"
+            && origin.lowercased() != "https://\(host.lowercased())"
+    }
+
+    private static func isFromPage(_ request: LocalRequest) -> Bool {
+        if ["Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode"].contains(where: { request.field($0) != nil }) { return true }
+        let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }
+        return type.map { formTypes.contains($0.filter { $0 != " " }) } ?? false
+    }
+}
+
+extension AdminProblem {
+    /// A page of another site has caused the request.
+    static let crossSite = AdminProblem(status: 403, code: "cross_site", allow: nil)
+    /// Other machines have no access, because no credential is configured.
+    static let localOnly = AdminProblem(status: 403, code: "local_only", allow: nil)
+    static let credentialMissing = AdminProblem(status: 401, code: "credential_missing", allow: nil)
+    static let credentialInvalid = AdminProblem(status: 401, code: "credential_invalid", allow: nil)
+}

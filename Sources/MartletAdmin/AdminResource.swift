@@ -1,0 +1,94 @@
+internal import MartletHTTP
+
+/// What the path of a request to the admin listener names, and what may be done with it.
+enum AdminResource: Equatable {
+    case alive, ready
+    case metrics, dashboard
+    case status, routes, upstreams, providers, store, accounts
+    case drain(upstream: String)
+    case restore(upstream: String)
+    case claims(subject: String)
+    case reload
+
+    /// - Parameter path: normalized, with its escapes.
+    init?(path: String) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(Self.unescaped)
+        guard parts.allSatisfy({ $0 != nil }) else { return nil }
+        let names = parts.compactMap(\.self)
+        switch names.count {
+        case 1: self.init(page: names[0])
+        case 3 where !names[1].isEmpty: self.init(names[0], names[1], names[2])
+        default: return nil
+        }
+    }
+
+    private init?(page: String) {
+        switch page {
+        case "": self = .dashboard
+        case "livez": self = .alive
+        case "readyz", "healthz": self = .ready
+        case "metrics": self = .metrics
+        case "status": self = .status
+        case "routes": self = .routes
+        case "upstreams": self = .upstreams
+        case "providers": self = .providers
+        case "store": self = .store
+        case "accounts": self = .accounts
+        case "reload": self = .reload
+        default: return nil
+        }
+    }
+
+    private init?(_ collection: String, _ name: String, _ action: String) {
+        switch (collection, action) {
+        case ("upstreams", "drain"): self = .drain(upstream: name)
+        case ("upstreams", "restore"): self = .restore(upstream: name)
+        case ("subjects", "claims"): self = .claims(subject: name)
+        default: return nil
+        }
+    }
+
+    /// The methods that it has.
+    var methods: [String] {
+        switch self {
+        case .alive, .ready, .metrics, .dashboard, .status, .routes, .upstreams, .providers, .store, .accounts:
+            ["GET", "HEAD"]
+        case .claims: ["GET", "HEAD", "PATCH"]
+        case .drain, .restore, .reload: ["POST"]
+        }
+    }
+
+    /// What a request with one of its methods needs.
+    func need(_ method: String) -> AdminAccess.Need {
+        switch self {
+        case .alive, .ready: .probe
+        case .metrics: .metrics
+        default: method == "GET" || method == "HEAD" ? .reading : .change
+        }
+    }
+
+    /// A part of a path without its escapes; `nil` if they are malformed.
+    private static func unescaped(_ part: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = part.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == 0x25 else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(hexadecimal), let low = rest.popFirst().flatMap(hexadecimal)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}

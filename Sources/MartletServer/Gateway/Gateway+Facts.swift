@@ -1,0 +1,54 @@
+package import MartletAdmin
+internal import MartletConfig
+internal import MartletCore
+internal import MartletCrypto
+
+extension Gateway {
+    /// What the running configuration says, for the admin pages.
+    package var configurationFacts: ConfigurationFacts {
+        let configuration = graph.blueprint.configuration
+        let digest = Hexadecimal.text(SHA256.digest(configuration.source.text))
+        let admin = configuration.admin
+        let listeners = zip(addresses, configuration.server.listeners).map { address, listener in
+            ConfigurationFacts.Listener(address: address, role: "public", isSecure: listener.tls != nil)
+        }
+        let own = adminAddress.map {
+            [ConfigurationFacts.Listener(address: $0, role: "admin", isSecure: admin?.tls != nil)]
+        }
+        return ConfigurationFacts(
+            digest: digest, routes: configuration.routes.map { ConfigurationFacts.Route($0) },
+            listeners: listeners + (own ?? []))
+    }
+}
+
+extension ConfigurationFacts.Route {
+    fileprivate init(_ route: RouteConfiguration) {
+        let path =
+            switch route.path {
+            case .any: "/**"
+            case .glob(let pattern): pattern.value
+            case .regex(let pattern): "~ \(pattern.value)"
+            }
+        let auth =
+            switch route.authentication {
+            case .none: "none"
+            case .required(let providers): providers.joined(separator: ", ")
+            case .optional(let providers): "optional " + providers.joined(separator: ", ")
+            }
+        self.init(
+            name: route.name.value, hosts: route.hosts.map(\.value), path: path, methods: route.methods, auth: auth,
+            conditions: route.authorize.count, target: Self.target(route))
+    }
+
+    private static func target(_ route: RouteConfiguration) -> String {
+        if let upstream = route.upstream { return upstream.value }
+        if !route.split.isEmpty {
+            return route.split.map { "\($0.upstream.value) \($0.weight)" }.joined(separator: ", ")
+        }
+        switch route.response {
+        case .redirect(let redirect): return "redirect (\(redirect.status))"
+        case .fixed(let fixed): return "response (\(fixed.status))"
+        case nil: return "checks only"
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import MartletTesting
+import Testing
+
+/// The token and the encryption of the admin listener, as a client and as the commands use them.
+@Suite struct `Admin token` {
+    private static let token = "correct-horse-battery-staple-0123456789"
+
+    /// - Parameter admin: keys of `admin`, in which `FOLDER` is that of the token and the certificates.
+    private func withAdmin(
+        _ admin: String, _ folder: TemporaryFolder, _ body: (_ gateway: Gateway, _ file: String) throws -> Void
+    ) throws {
+        let upstream = try ScriptedUpstream()
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.admin = "address: 127.0.0.1:0\n" + admin
+        config.server = "watch: false"
+        let file = try folder.write(config.text, to: "config.yaml")
+        try withMartlet(config.text) { gateway throws in try body(gateway, file) }
+    }
+
+    private func command(_ arguments: [String], _ gateway: Gateway, url: String? = nil) throws -> CommandResult {
+        try run(Executable.martlet(), arguments + ["--admin", url ?? "http://\(gateway.admin.description)"])
+    }
+
+    @Test func `every change needs it, and reading on this machine does not`() throws {
+        let folder = try TemporaryFolder()
+        let tokenFile = try folder.write(Self.token + "\n", to: "token")
+        try withAdmin("token_file: \(tokenFile)", folder) { gateway, _ in
+            let client = try HTTPClient(to: gateway.admin)
+            let drain = Array(#"{"endpoint":"http://127.0.0.1:1"}"#.utf8)
+            let type = ("Content-Type", "application/json")
+            for path in ["/metrics", "/upstreams", "/readyz", "/"] {
+                #expect(try client.exchange("GET", path).status == 200, "\(path)")
+            }
+            for path in ["/reload", "/upstreams/api/drain", "/upstreams/api/restore"] {
+                let missing = try client.exchange("POST", path, [type], body: drain)
+                expectRejection(missing, 401, "credential_missing", path)
+                #expect(missing["WWW-Authenticate"] == #"Bearer realm="martlet-admin""#)
+                let wrong = try client.exchange(
+                    "POST", path, [type, ("Authorization", "Bearer x\(Self.token)")], body: drain)
+                expectRejection(wrong, 401, "credential_invalid", path)
+            }
+            let right = [type, ("Authorization", "Bearer \(Self.token)")]
+            #expect(try client.exchange("POST", "/upstreams/api/drain", right, body: drain).status == 404)
+            expectRejection(
+                try client.exchange("POST", "/reload", right + [("Sec-Fetch-Site", "cross-site")]), 403, "cross_site")
+            #expect(try client.exchange("POST", "/reload", right).status == 200)
+        }
+    }
+
+    @Test func `commands find it in their option, the configuration or the environment`() throws {
+        let folder = try TemporaryFolder()
+        let tokenFile = try folder.write(Self.token, to: "token")
+        try withAdmin("token_file: \(tokenFile)", folder) { gateway, file in
+            let without = try command(["reload"], gateway)
+            #expect(without.ending == .exited(69) && without.errorOutput.contains("credential_missing"), "\(without)")
+            for options in [["--token-file", tokenFile], ["--config", file]] {
+                let done = try command(["reload"] + options, gateway)
+                #expect(done.ending == .exited(0) && done.output == "reloaded\n", "\(done)")
+            }
+            let variable = try run(
+                Executable.martlet(), ["reload", "--admin", "http://\(gateway.admin.description)"],
+                environment: ["MARTLET_ADMIN_TOKEN_FILE": tokenFile])
+            #expect(variable.ending == .exited(0), "\(variable)")
+            let missing = try command(["reload", "--token-file", tokenFile + ".no"], gateway)
+            #expect(missing.ending == .exited(64), "\(missing)")
+            #expect(missing.errorOutput.contains("server.token_unreadable"), "\(missing)")
+            let other = try folder.write("another token, which is wrong", to: "other")
+            #expect(try command(["reload", "--token-file", other], gateway).ending == .exited(69))
+        }
+    }
+
+    @Test func `a reload reads it again`() throws {
+        let folder = try TemporaryFolder()
+        let tokenFile = try folder.write(Self.token, to: "token")
+        try withAdmin("token_file: \(tokenFile)", folder) { gateway, _ in
+            #expect(try command(["reload", "--token-file", tokenFile], gateway).ending == .exited(0))
+            let old = try folder.write(Self.token, to: "old")
+            _ = try folder.write("a-new-token-of-sufficient-length-42", to: "token")
+            #expect(try command(["reload", "--token-file", old], gateway).ending == .exited(0))
+            #expect(try command(["reload", "--token-file", old], gateway).ending == .exited(69))
+            #expect(try command(["reload", "--token-file", tokenFile], gateway).ending == .exited(0))
+        }
+    }
+
+    @Test func `TLS encrypts it, and the commands trust the configured certificate`() throws {
+        let folder = try TemporaryFolder()
+        let authority = try CertificateAuthority()
+        let clients = try CertificateAuthority(name: "clients")
+        let certificate = try authority.issue("admin", ["DNS:gw.example.com"])
+        let client = try clients.issue("operator", ["DNS:operator"])
+        let tokenFile = try folder.write(Self.token, to: "token")
+        let admin = """
+            token_file: \(tokenFile)
+            tls:
+              certificate_file: \(certificate.certificateFile)
+              key_file: \(certificate.keyFile)
+              client_ca_file: \(clients.certificateFile)
+              client_auth: optional
+            """
+        try withAdmin(admin, folder) { gateway, file in
+            let url = "https://\(gateway.admin.description)"
+            // The name does not match, but the certificate is the configured one.
+            let done = try command(["reload", "--config", file], gateway, url: url)
+            #expect(done.ending == .exited(0), "\(done)")
+            #expect(try command(["health", "--config", file], gateway, url: url).output == "ready\n")
+            let stranger = try command(["health"], gateway, url: url)
+            #expect(
+                stranger.ending == .exited(69) && stranger.errorOutput.contains("server.certificate_untrusted"),
+                "\(stranger)")
+            func curl(_ options: [String]) throws -> String {
+                try run(
+                    Executable.named("curl"),
+                    ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", "\(url)/reload"] + options
+                ).output
+            }
+            #expect(try curl([]) == "401")
+            #expect(try curl(["-H", "Authorization: Bearer \(Self.token)"]) == "200")
+            #expect(try curl(["--cert", client.certificateFile, "--key", client.keyFile]) == "200")
+            // A certificate of another authority ends the handshake.
+            #expect(
+                try curl(["--cert", certificate.certificateFile, "--key", certificate.keyFile]) == "000")
+            #expect(!gateway.everything.contains(Self.token))
+        }
+    }
+}
