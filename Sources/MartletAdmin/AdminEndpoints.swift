@@ -55,6 +55,7 @@ package final class AdminEndpoints: Sendable {
         case .dashboard: Dashboard(await report()).response
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
+        case .refresh(let provider): await AdminProviders.respond(to: request, provider, source)
         case .claims(let subject): await AdminClaims(subject, source.claimAdministration).respond(to: request)
         case .reload: await AdminReload(source.reloadQueue).respond(to: request)
         }

@@ -7,6 +7,7 @@ enum AdminResource: Equatable {
     case status, routes, upstreams, providers, store, accounts
     case drain(upstream: String)
     case restore(upstream: String)
+    case refresh(provider: String)
     case claims(subject: String)
     case reload
 
@@ -43,6 +44,7 @@ enum AdminResource: Equatable {
         switch (collection, action) {
         case ("upstreams", "drain"): self = .drain(upstream: name)
         case ("upstreams", "restore"): self = .restore(upstream: name)
+        case ("providers", "refresh"): self = .refresh(provider: name)
         case ("subjects", "claims"): self = .claims(subject: name)
         default: return nil
         }
@@ -54,7 +56,7 @@ enum AdminResource: Equatable {
         case .alive, .ready, .metrics, .dashboard, .status, .routes, .upstreams, .providers, .store, .accounts:
             ["GET", "HEAD"]
         case .claims: ["GET", "HEAD", "PATCH"]
-        case .drain, .restore, .reload: ["POST"]
+        case .drain, .restore, .refresh, .reload: ["POST"]
         }
     }
 

@@ -21,6 +21,9 @@ package protocol AdminSource: AnyObject, Sendable {
     /// What the running configuration says.
     var configurationFacts: ConfigurationFacts { get }
 
+    /// Fetches the keys of a provider's issuer now.
+    func refreshKeys(of provider: String) async -> KeyRefresh
+
     /// The current counters of the loops that respond in time.
     func loopReports() async -> [LoopReport]
 

@@ -92,6 +92,7 @@ extension IssuerKeys {
         guard let cached else { return false }
         return switch cause {
         case .due: clock.monotonicTime < cached.obtained + policy.ttl * Self.freshFraction
+        case .requested(let instant): cached.obtained >= instant
         case .unknownKey(let id): cached.set.keys[id] != nil || cached.set.skipped.contains { $0.id == id }
         }
     }

@@ -175,6 +175,16 @@ extension IssuerKeys {
         }
     }
 
+    /// Fetches the keys now, unless another instance has just done so.
+    /// - Returns: why there are no newer ones; `nil` if there are.
+    package func refreshNow() async -> FetchError? {
+        switch await refresh(.requested(at: clock.monotonicTime)) {
+        case .failed(let error): error
+        case .fetched, .shared: nil
+        case .noResponse: Self.timedOut
+        }
+    }
+
     private static let stopped = FetchError(code: "jwks.stopped", message: "shutting down")
     private static let timedOut = FetchError(code: "jwks.timeout", message: "the refresh timed out")
 

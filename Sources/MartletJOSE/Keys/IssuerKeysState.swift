@@ -23,6 +23,8 @@ struct IssuerKeysState {
     enum Cause: Sendable, Equatable {
         case due
         case unknownKey(KeyID)
+        /// An operator wants keys that are not older than the request.
+        case requested(at: MonotonicTime)
     }
 
     let policy: IssuerKeysPolicy
@@ -136,7 +138,7 @@ extension IssuerKeysState {
             hasNoResponse = true
             // Reading the store again does not cost the issuer a request.
             cooldownEnds = cooldownEnds.map { min($0, now + Self.storePause) }
-        case (.shared, .due), (.failed, .due), (.noResponse, .due): break
+        case (.shared, .due), (.failed, .due), (.noResponse, .due), (_, .requested): break
         }
     }
 

@@ -100,6 +100,9 @@ extension RequestForwarder {
         if let reason = response.reason {
             loop.exchanges[exchange].record.reason = loop.context.counters.reason(reason)
         }
+        if let parts = response.parts, !loop.exchanges[exchange].isStream {
+            return LocalParts.begin(parts, of: response, exchange, &loop)
+        }
         send(response, of: exchange, &loop)
     }
 

@@ -10,6 +10,8 @@ extension EventLoop {
             case .limitsDecided(let exchange, let wait): WaitingRequests.decided(exchange, wait, &self)
             case .localResponse(let exchange, let response):
                 if loop.exchanges.all.contains(exchange) { RequestForwarder.localResponded(exchange, response, &loop) }
+            case .localPart(let exchange, let part):
+                if loop.exchanges.all.contains(exchange) { LocalParts.received(part, of: exchange, &loop) }
             case .handshake(let downstream, let step):
                 loop.context.threads.handshakeQueue.append(
                     .finished(step), of: downstream, from: loop.downstreams.network(of: downstream))

@@ -65,7 +65,7 @@ struct ResponseHeadWriter: Sendable {
     /// Writes the head of a response of a handler in this process.
     func writeLocal(
         _ response: LocalResponse, date: borrowing ByteBuffer, requestID: UnsafeBufferPointer<UInt8>,
-        into out: inout ByteBuffer
+        hasLength: Bool = true, into out: inout ByteBuffer
     ) {
         out.append("HTTP/1.1 ")
         out.append(decimal: response.status)
@@ -80,7 +80,7 @@ struct ResponseHeadWriter: Sendable {
         }
         writeDate(date, into: &out)
         // A 204 has no Content-Length (RFC 9110 §8.6).
-        if response.status != 204 { writeLength(response.body.count, into: &out) }
+        if hasLength, response.status != 204 { writeLength(response.body.count, into: &out) }
         writeConnection(into: &out)
         unsafe writeRequestID(requestID, into: &out)
     }

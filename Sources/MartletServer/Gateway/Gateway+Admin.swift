@@ -4,6 +4,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletHealth
 internal import MartletIdentities
+internal import MartletJOSE
 internal import MartletMirror
 internal import MartletProvider
 internal import MartletProxy
@@ -37,6 +38,22 @@ extension Gateway: AdminSource {
                 ("endpoint", endpoint))
         }
         return result
+    }
+
+    /// Fetches the keys of a provider's issuer now, and logs the result.
+    package func refreshKeys(of provider: String) async -> KeyRefresh {
+        guard graph.providers.contains(where: { $0.name == provider }) else { return .unknownProvider }
+        let caches = keyCaches(of: provider)
+        guard !caches.isEmpty else { return .hasNoKeys }
+        for keys in caches {
+            guard let error = await keys.refreshNow() else { continue }
+            services.logger.warning(
+                "issuer keys not refreshed for an operator", ("provider", provider), ("code", "\(error.code)"),
+                ("reason", error.message))
+            return .failed("\(error.code): \(error.message)")
+        }
+        services.logger.info("issuer keys refreshed for an operator", ("provider", provider))
+        return .done
     }
 
     /// The state of the gateway that the admin pages show.

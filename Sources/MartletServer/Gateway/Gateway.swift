@@ -5,6 +5,7 @@ package import MartletCore
 internal import MartletEvents
 internal import MartletIO
 internal import MartletIdentities
+internal import MartletJOSE
 internal import MartletNames
 internal import MartletProvider
 internal import MartletProxy
@@ -544,6 +545,9 @@ package final class Gateway: Sendable {
             state.hasSuccessor = true
         }
     }
+
+    /// The caches of issuers' keys that a provider of the running configuration uses.
+    func keyCaches(of provider: String) -> [IssuerKeys] { issuerKeys.keys(of: provider) }
 
     /// The counters of every loop that serves clients.
     package func loopReports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }

@@ -251,6 +251,11 @@ package final class IssuerKeysRegistry: Sendable {
         }
     }
 
+    /// The caches that a provider uses.
+    func keys(of provider: String) -> [IssuerKeys] {
+        caches.withLock { caches in caches.filter { $0.key.provider == provider }.map(\.value) }
+    }
+
     /// Drops every other cache: an unused cache has been stopped, and its store may be closed.
     func retain(only labels: Set<Label>) {
         caches.withLock { caches in caches = caches.filter { labels.contains($0.key) } }

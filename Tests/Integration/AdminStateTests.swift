@@ -1,0 +1,71 @@
+import MartletTesting
+import Testing
+
+/// The documents of the admin listener, of a gateway that serves.
+@Suite struct `Admin documents` {
+    private static func window(_ object: [String: Any], _ name: String = "1m") -> [String: Any] {
+        (object["last"] as? [String: Any])?[name] as? [String: Any] ?? [:]
+    }
+
+    private static func list(_ gateway: Gateway, _ path: String, _ name: String) throws -> [[String: Any]] {
+        try gateway.askAdmin(path).object[name] as? [[String: Any]] ?? []
+    }
+
+    @Test func `show what runs, and what was counted in the last minutes`() throws {
+        try withAppleGateway { gateway, _, apple throws in
+            let token = bearer(try apple.token())
+            for _ in 0..<5 { #expect(try gateway.get("/closed", token).status == 200) }
+            for _ in 0..<3 { #expect(try gateway.get("/closed").status == 401) }
+
+            let status = try gateway.askAdmin("/status").object
+            #expect(status["version"] as? String != nil && status["state"] as? String == "ready")
+            #expect((status["uptime_seconds"] as? Int).map { (0...60).contains($0) } == true)
+            let configuration = status["configuration"] as? [String: Any]
+            #expect((configuration?["digest"] as? String)?.count == 64 && configuration?["current"] as? Bool == true)
+            #expect((configuration?["loaded_at"] as? String)?.hasSuffix("Z") == true)
+            let listeners = status["listeners"] as? [[String: Any]] ?? []
+            #expect(listeners.map { $0["role"] as? String } == ["public", "admin"])
+            #expect(listeners.first?["address"] as? String == gateway.endpoint.description)
+            #expect((status["reasons"] as? [String: Int])?["auth.credential_missing"] == 3)
+            #expect((status["certificates"] as? [Any])?.isEmpty == true)
+            #expect((Self.window(status)["rate"] as? Double).map { $0 > 0 } == true, "\(status)")
+
+            let route = try #require(Self.list(gateway, "/routes", "routes").first { $0["name"] as? String == "closed" })
+            #expect(route["auth"] as? String == "apple" && route["target"] as? String == "api")
+            #expect(route["requests"] as? [String: Int] == ["200": 5, "401": 3])
+            #expect((Self.window(route)["p99_ms"] as? Double).map { $0 > 0 } == true)
+
+            let upstream = try #require(Self.list(gateway, "/upstreams", "upstreams").first)
+            #expect(Self.window(upstream)["errors"] as? Int == 0)
+            #expect((Self.window(upstream)["p50_ms"] as? Double).map { $0 > 0 } == true, "\(upstream)")
+
+            let provider = try #require(Self.list(gateway, "/providers", "providers").first)
+            #expect(provider["name"] as? String == "apple" && provider["state"] as? String == "ready")
+            #expect(Self.window(provider)["hits"] as? Int == 4, "\(provider)")
+            #expect(try gateway.askAdmin("/store").object["kind"] as? String == "memory")
+            expectRejection(try gateway.askAdmin("/accounts"), 404, "not_found")
+        }
+    }
+
+    @Test func `count errors of an upstream that fails`() throws {
+        let upstream = try ScriptedUpstream { try $0.respond(503) }
+        try withMartlet(GatewayConfig(endpoints: [upstream.url]).text) { gateway throws in
+            for _ in 0..<4 { #expect(try gateway.get("/").status == 503) }
+            let found = try #require(Self.list(gateway, "/upstreams", "upstreams").first)
+            #expect(Self.window(found)["errors"] as? Int == 4, "\(found)")
+        }
+    }
+
+    @Test func `keys are fetched again when an operator asks`() throws {
+        try withAppleGateway { gateway, _, apple throws in
+            #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+            let client = try HTTPClient(to: gateway.admin)
+            let before = try gateway.askAdmin("/providers").text
+            let done = try client.exchange("POST", "/providers/apple/refresh")
+            #expect(done.status == 200 && done.object["state"] as? String == "refreshed", "\(done)")
+            #expect(before.contains(#""jwks_fetches_total":1"#))
+            #expect(try gateway.askAdmin("/providers").text.contains(#""jwks_fetches_total":2"#))
+            expectRejection(try client.exchange("POST", "/providers/none/refresh"), 404, "not_found")
+        }
+    }
+}
