@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages browser issuer bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages docs browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,10 @@ pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for s
 	@.tools/deps pages
 	@Tests/Pages/screenshots $(ARGS)
 
+docs: ## Build the site of README and the guides into .site, with search
+	@.tools/deps docs
+	@.tools/site/build $(ARGS)
+
 browser: ## Play the flows of browsers in Chromium, against the demo (ARGS='--only account --show')
 	@.tools/deps build browser
 	swift build --product martlet
@@ -77,4 +81,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .stores .issuer .envoy .promtool
+	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .envoy .promtool

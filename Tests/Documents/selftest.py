@@ -14,6 +14,7 @@ import importlib.util
 
 import blocks
 import configurations
+import links
 import rules
 import services
 import typist
@@ -21,14 +22,17 @@ import typist
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def load_run():
-    loader = importlib.machinery.SourceFileLoader("documents_run", str(HERE / "run"))
+def load(name, path):
+    """A script without a suffix as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(path))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
 
 
-RUN = load_run()
+RUN = load("documents_run", HERE / "run")
+SITE = load("documents_site", HERE / "site")
+BUILD = load("site_build", HERE.parents[1] / ".tools/site/build")
 
 
 class Silent:
@@ -141,6 +145,112 @@ class Configurations(unittest.TestCase):
             ports=services.Ports(1, 2, 3, "", ""), gateway=None, folder=pathlib.Path("/tmp"), tokens={})
         with self.assertRaises(typist.PageError):
             typist.Typist.substituted(stub, "curl http://127.0.0.1:8080/…")
+
+
+def written(folder, files):
+    for name, text in files.items():
+        path = pathlib.Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def html(body, language="en"):
+    return f'<html lang="{language}"><body>{body}</body></html>'
+
+
+class SiteLinks(unittest.TestCase):
+    """What is found in a built site."""
+
+    def errors(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            written(folder, files)
+            return [f"{file}: {text}" for file, text in links.findings_of(pathlib.Path(folder))]
+
+    def test_a_site_whose_links_lead_somewhere_has_no_errors(self):
+        page = html('<a href="b/c.html#x">c</a><a href="https://a.test/">out</a><img src="data:image/png;base64,AA==">')
+        self.assertEqual(self.errors({"index.html": page, "b/c.html": html('<p id="x"><a href="../index.html#">up</a>')}), [])
+
+    def test_a_link_or_an_anchor_to_nothing_is_an_error(self):
+        found = self.errors({"index.html": html('<a href="a.html">a</a><a href="#b">b</a>')})
+        self.assertEqual(found, ["index.html: links to 'a.html', which does not exist", "index.html: links to '#b', whose anchor does not exist"])
+
+    def test_what_another_host_serves_is_an_error(self):
+        for body in ('<script src="https://a.test/a.js"></script>', '<link rel="stylesheet" href="//a.test/a.css">',
+                     '<img src="http://a.test/a.png">', '<p style="background: url(https://a.test/a.png)">',
+                     "<style>@import 'https://a.test/a.css';</style>"):
+            self.assertIn("from another host", " ".join(self.errors({"index.html": html(body)})), body)
+        for name, text in (("a.css", "@import url(/b.css);"), ("a.css", "x { background: url('https://a.test/b') }"), ("a.js", "fetch('https://a.test')")):
+            self.assertIn("from another host", " ".join(self.errors({"index.html": html(""), name: text})), text)
+
+    def test_a_file_that_is_not_there_is_an_error(self):
+        self.assertIn("loads 'a.js', which does not exist", self.errors({"index.html": html('<script src="a.js"></script>')})[0])
+
+    def test_an_id_for_two_elements_is_an_error(self):
+        self.assertIn("two elements have the id 'a'", self.errors({"index.html": html('<p id="a"></p><p id="a"></p>')})[0])
+
+    def test_a_page_that_no_page_links_to_is_an_error(self):
+        self.assertEqual(self.errors({"index.html": html(""), "a.html": html("")}), ["a.html: no page links to it"])
+
+    def test_a_page_says_its_language(self):
+        files = {"index.html": html('<a href="zh-Hans/a.html">a</a>'), "zh-Hans/a.html": html("")}
+        self.assertEqual(self.errors(files), ["zh-Hans/a.html: its language is 'en', not 'zh-Hans'"])
+
+    def test_a_wide_page_and_a_search_without_its_page_are_errors(self):
+        words, page = SITE.SEARCHES[0]
+        seen = [{"address": "a", "words": "", "width": 321, "results": None}, {"address": "b", "words": words, "width": 320, "results": ["x"]}]
+        self.assertEqual([file for file, _ in SITE.compared(seen)], ["a", "b"])
+        self.assertEqual(list(SITE.compared([{"address": "b", "words": words, "width": 320, "results": [page]}])), [])
+
+
+class SiteSources(unittest.TestCase):
+    """How pages of the repository become those of the site."""
+
+    def stage(self, files, folder):
+        root, out = pathlib.Path(folder) / "root", pathlib.Path(folder) / "out"
+        out.mkdir()
+        written(root, {BUILD.OVERVIEW: "# Over\n\n## Guides\n", "README.md": "# R\n", **files})
+        stage = BUILD.Stage(root, out)
+        stage.write()
+        return stage, out
+
+    def test_links_lead_to_the_pages_of_the_site(self):
+        guides = BUILD.CATALOG
+        with tempfile.TemporaryDirectory() as folder:
+            _, out = self.stage({
+                "README.md": f"# R\n[a]({guides}A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)\n",
+                guides + "A.md": "# A\n[r](../../../README.md) [d](Decisions/1.md) [e](../../../Examples/x) [j](a.json)\n",
+                guides + "Decisions/1.md": "# D\n[a](../A.md)\n", guides + "a.json": "{}", "Examples/x/y.yaml": "a: b\n",
+            }, folder)
+            first = (out / "index.md").read_text()
+            self.assertIn(f"[a](A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)", first)
+            self.assertIn("[r](index.md) [d](Decisions/1.md) [e](files/Examples/x/index.md) [j](files/", (out / "A.md").read_text())
+            self.assertIn("[a](../A.md)", (out / "Decisions/1.md").read_text())
+            self.assertIn("(y.yaml)", (out / "files/Examples/x/index.md").read_text())
+
+    def test_a_link_to_nothing_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(BUILD.SiteError):
+            self.stage({"A.md": "# A\n[b](B.md)\n"}, folder)
+
+    def test_every_page_is_in_the_navigation_once(self):
+        guides = BUILD.CATALOG
+        with tempfile.TemporaryDirectory() as folder:
+            _, out = self.stage({
+                BUILD.OVERVIEW: "# Over\n\n## Reading order\n[l](L.md)\n\n## Guides\n[b](B.md) [b](B.md#x)\n\n## Decisions\n[d](Decisions/1.md)\n",
+                guides + "B.md": "# B\n", guides + "L.md": "# L\n", guides + "Decisions/1.md": "# D\n",
+                "README.zh-Hans.md": "# R\n", BUILD.CHINESE_OVERVIEW: "# O\n[b](B.md)\n", guides + "zh-Hans/B.md": "# B\n",
+            }, folder)
+            navigation = (out / "index.md").read_text().split("```{toctree}")[1:]
+            listed = [line for tree in navigation for line in tree.splitlines() if line and not line.startswith((":", "`"))]
+            self.assertEqual(listed, ["Martlet", "B", "zh-Hans/index", "zh-Hans/Martlet", "zh-Hans/B", "Decisions/1", "L"])
+
+
+class SearchWords(unittest.TestCase):
+    def test_chinese_is_divided_into_characters_and_pairs(self):
+        path = BUILD.ROOT / BUILD.HERE / "words.py"
+        source = path.read_text().split("class SearchWords")[0].replace("from sphinx.search.en import SearchEnglish", "")
+        words = {}
+        exec(compile(source, str(path), "exec"), words)
+        self.assertEqual(list(words["words_of"]("用 Apple 登录: 401, rate_limits")), ["用", "Apple", "登", "录", "登录", "_401", "rate_limits"])
 
 
 if __name__ == "__main__":
