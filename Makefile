@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages docs browser issuer bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages docs clients browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,11 @@ pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for s
 docs: ## Build the site of README and the guides into .site, with search
 	@.tools/deps docs
 	@.tools/site/build $(ARGS)
+
+clients: ## Compile and run the clients in the guides for app teams (ARGS='ios android')
+	@.tools/deps build clients
+	swift build --product martlet
+	@Tests/Clients/run $(ARGS)
 
 browser: ## Play the flows of browsers in Chromium, against the demo (ARGS='--only account --show')
 	@.tools/deps build browser

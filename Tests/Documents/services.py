@@ -63,6 +63,15 @@ def wait_until(what, is_so, process, log):
     raise Unavailable(f"{what} does not start: {log.read_text(errors='replace')[-500:]}")
 
 
+def make_pair(folder):
+    """A certificate and its key, as texts."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
+        check=True, capture_output=True)
+    return {"certificate": (folder / "cert.pem").read_text(), "key": (folder / "key.pem").read_text()}
+
+
 def finish(process):
     process.terminate()
     try:

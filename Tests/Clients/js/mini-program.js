@@ -1,0 +1,39 @@
+// Runs the guide's mini-program with the part of WeChat's API that it uses.
+const fs = require('node:fs')
+const vm = require('node:vm')
+const [page, gateway, simulator] = process.argv.slice(2)
+const storage = {}
+let logins = 0
+
+const wx = {
+  login({ success, fail }) {
+    logins += 1
+    const body = JSON.stringify({ app_id: 'wx0000000000000004', person: 'Ada' })
+    fetch(`${simulator}/simulator/code`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+      .then(response => response.json()).then(({ code }) => success({ code }), fail)
+  },
+  // As WeChat's: data is sent as JSON, a response with JSON is parsed, every status is a success.
+  request({ url, method = 'GET', data, header = {}, success, fail }) {
+    const headers = { 'content-type': 'application/json', ...header }
+    fetch(url, { method, headers, body: data === undefined ? undefined : JSON.stringify(data) })
+      .then(async response => ({ statusCode: response.status, data: parsed(await response.text()) })).then(success, fail)
+  },
+  setStorageSync(key, value) { storage[key] = value },
+  getStorageSync(key) { return storage[key] ?? '' }
+}
+
+function parsed(text) { try { return JSON.parse(text) } catch { return text } }
+
+function show(what, value) { console.log(`${what}: ${typeof value === 'string' ? value.replaceAll('\n', ' ') : JSON.stringify(value)}`) }
+
+const context = vm.createContext({ wx, Promise })
+vm.runInContext(fs.readFileSync(page, 'utf8'), context, page)
+const run = source => vm.runInContext(source, context)
+;(async () => {
+  show('signed in', (await run('login()')).subject)
+  show('api', await run("request('/orders')"))
+  const token = storage.tokens.access_token
+  await fetch(`${gateway}/auth/logout`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
+  show('again', await run("request('/orders')"))
+  show('logins', String(logins))
+})().catch(error => { console.error(error); process.exit(1) })
