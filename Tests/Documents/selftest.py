@@ -17,6 +17,7 @@ import configurations
 import links
 import rules
 import services
+import translations
 import typist
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -241,7 +242,92 @@ class SiteSources(unittest.TestCase):
             }, folder)
             navigation = (out / "index.md").read_text().split("```{toctree}")[1:]
             listed = [line for tree in navigation for line in tree.splitlines() if line and not line.startswith((":", "`"))]
-            self.assertEqual(listed, ["Martlet", "B", "zh-Hans/index", "zh-Hans/Martlet", "zh-Hans/B", "Decisions/1", "L"])
+            self.assertEqual(listed, ["Overview <Martlet>", "B", "zh-Hans/index", "zh-Hans/Martlet", "zh-Hans/B", "Decisions/1", "L"])
+
+
+class Translations(unittest.TestCase):
+    """A page and its translation, which are changed in one respect."""
+
+    ENGLISH = """# Title
+
+[C](zh-Hans/A.md)
+
+Text with `name` and [a heading](#second) of [another page](B.md#part).
+
+```sh
+martlet run
+```
+
+## Second
+
+* item
+* another
+  one
+
+| a | `b` |
+|---|---|
+| c | [d](../../../README.md) |
+"""
+    CHINESE = """# 标题
+
+[E](../A.md)
+
+正文，有 `name` 和 [标题](#第二)，属于 [另一页](../B.md#part)。
+
+```sh
+martlet run
+```
+
+## 第二
+
+* 一项
+* 另一项 A
+  项
+
+| 甲 | `b` |
+|---|---|
+| 丙 | [丁](../../../../README.zh-Hans.md) |
+"""
+
+    def findings(self, chinese, english=ENGLISH):
+        guides = translations.CATALOG
+        with tempfile.TemporaryDirectory() as folder:
+            written(folder, {
+                "README.md": "# R\n", "README.zh-Hans.md": "# R\n", guides + "A.md": english, guides + "B.md": "# B\n\n## Part\n",
+                guides + "zh-Hans/A.md": chinese, guides + "zh-Hans/Martlet.md": "# M\n\n[A](A.md) [R](../../../../README.zh-Hans.md)\n"})
+            found = translations.findings_of(pathlib.Path(folder))
+            return [f"{page.rsplit('/', 1)[-1]}:{line}: {text}" for page, line, text in found]
+
+    def test_pages_that_say_the_same(self):
+        self.assertEqual(self.findings(self.CHINESE), [])
+
+    def test_every_difference_is_found(self):
+        for old, new, expected in (
+                ("# 标题", "## 标题", "A.md:1: is a heading 2, where line 1 of"),
+                ("## 第二\n", "第二\n", "is a paragraph, where line 11 of"),
+                ("martlet run", "martlet  run", "A.md:7: is not the same code as line 7"),
+                ("```sh", "```bash", "is not the same code"),
+                ("有 `name` 和", "有名称和", "lacks `name`, which line 5 of"),
+                ("正文，有", "正文，有 `more`", "has `more`, which line 5 of"),
+                ("(../B.md#part)", "(../B.md)", "lacks a link to Sources/MartletServer/Documentation.docc/B.md#part"),
+                ("(#第二)", "(#标题)", "has a link to Sources/MartletServer/Documentation.docc/A.md#heading 1"),
+                ("(#第二)", "(#无)", "no heading '无'"),
+                ("(../../../../README.zh-Hans.md)", "(../../../../README.md)", "not to its Chinese version"),
+                ("[E](../A.md)", "[E](../B.md)", "lacks a link to this page in the other language"),
+                ("* 另一项 A\n  项\n", "", "is a table of 3 rows and 2 columns, where line 14 of"),
+                ("| 丙 |", "| 一 | 二 |\n| 丙 |", "is a table of 4 rows and 2 columns, where line 17 of"),
+                ("正文，有", "正文，\n有", "A.md:5: breaks where there is no space"),
+                ("# 标题\n", "# 标题\n\n多余的段落\n", "lacks a link to this page in the other language")):
+            self.assertIn(old, self.CHINESE)
+            self.assertTrue(any(expected in one for one in self.findings(self.CHINESE.replace(old, new, 1))), (new, expected))
+        self.assertIn("A.md:21: is not in the other language", self.findings(self.CHINESE + "\n多余\n")[0])
+
+    def test_every_chinese_page_is_listed_and_has_an_english_one(self):
+        guides = translations.CATALOG
+        with tempfile.TemporaryDirectory() as folder:
+            written(folder, {"README.md": "# R\n", guides + "zh-Hans/Martlet.md": "# M\n", guides + "zh-Hans/A.md": "# A\n"})
+            self.assertEqual([text for _, _, text in translations.findings_of(pathlib.Path(folder))], [
+                "there is no README.zh-Hans.md", f"there is no {guides}A.md", f"does not list {guides}zh-Hans/A.md"])
 
 
 class SearchWords(unittest.TestCase):
