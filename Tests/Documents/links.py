@@ -61,7 +61,10 @@ def page_findings(file, page, pages, files):
         elif not address.startswith("data:") and target_of(file, address)[0] not in files:
             yield file, f"loads '{address}', which does not exist"
     for link in page.links:
-        if urllib.parse.urlsplit(link).scheme or link.startswith("//"):
+        scheme = urllib.parse.urlsplit(link).scheme
+        if scheme or link.startswith("//"):
+            if scheme not in ("https", "http", "mailto"):
+                yield file, f"links to '{link}', which no browser opens"
             continue
         goal, anchor = target_of(file, link)
         if goal not in files:

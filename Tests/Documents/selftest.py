@@ -173,6 +173,7 @@ class SiteLinks(unittest.TestCase):
 
     def test_a_link_or_an_anchor_to_nothing_is_an_error(self):
         found = self.errors({"index.html": html('<a href="a.html">a</a><a href="#b">b</a>')})
+        self.assertIn("which no browser opens", self.errors({"index.html": html('<a href="doc:Page">a</a>')})[0])
         self.assertEqual(found, ["index.html: links to 'a.html', which does not exist", "index.html: links to '#b', whose anchor does not exist"])
 
     def test_what_another_host_serves_is_an_error(self):

@@ -2,7 +2,9 @@
 public import Foundation
 
 @_silgen_name("SHA256")
-private func opensslDigest(_ bytes: UnsafeRawPointer?, _ count: Int, _ digest: UnsafeMutablePointer<UInt8>?)
+private func opensslDigest(
+    _ bytes: UnsafeRawPointer?, _ count: Int, _ digest: UnsafeMutablePointer<UInt8>?
+)
     -> UnsafeMutablePointer<UInt8>?
 
 public struct SHA256Digest: Sequence, Sendable {
