@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.request
 
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 class Unavailable(Exception):
