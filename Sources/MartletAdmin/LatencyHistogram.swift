@@ -5,6 +5,11 @@ struct LatencyHistogram {
     private(set) var buckets = [Int](repeating: 0, count: latencyBounds.count + 1)
     private(set) var sumMicroseconds = 0
 
+    init() {}
+
+    /// The durations of calls.
+    init(_ calls: CallCounts) { (buckets, sumMicroseconds) = (calls.buckets, calls.sumMicroseconds) }
+
     var count: Int { buckets.reduce(0, +) }
 
     /// Cumulative counts per bucket, as Prometheus requires them; the last is ``count``.

@@ -9,7 +9,7 @@ internal import MartletReports
 struct MetricsPage {
     static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
 
-    private var out = MetricsWriter()
+    var out = MetricsWriter()
 
     var text: String { out.text }
 
@@ -24,16 +24,19 @@ struct MetricsPage {
         limits(report.limits)
         overload(traffic.overload, isMemoryHigh: report.isMemoryHigh)
         upstreams(traffic)
+        upstreamRequests(traffic)
         healthChecks(report.healthChecks)
         mirrors(report.mirrors)
         state(report)
         store(report)
+        storeCalls(report)
         signIn(report)
         webhooks(report)
         certificates(report)
         server(report)
         process(report)
         providers(report.providers)
+        providerCalls(report.providers)
     }
 
     // MARK: Requests

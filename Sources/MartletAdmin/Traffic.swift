@@ -81,7 +81,8 @@ struct Traffic {
             for row in loop.upstreams {
                 upstreams[row.name, default: Upstream()].requests += row.requests
                 upstreams[row.name, default: Upstream()].errors += row.errors
-                upstreams[row.name, default: Upstream()].latency.add(row.buckets, sumMicroseconds: 0)
+                upstreams[row.name, default: Upstream()].latency.add(
+                    row.buckets, sumMicroseconds: row.sumMicroseconds)
             }
             providers.merge(loop.providers, uniquingKeysWith: +)
             add(loop.endpoints)

@@ -12,11 +12,14 @@ package let latencyBounds: [Int] = [
     package private(set) var failures = 0
     /// Calls with a result by their duration: one for each of ``latencyBounds``, and longer ones.
     package private(set) var buckets = [Int](repeating: 0, count: latencyBounds.count + 1)
+    /// The durations of these calls together.
+    package private(set) var sumMicroseconds = 0
 
     package init() {}
 
-    fileprivate init(calls: Int, failures: Int, buckets: [Int]) {
+    fileprivate init(calls: Int, failures: Int, buckets: [Int], sumMicroseconds: Int) {
         (self.calls, self.failures, self.buckets) = (calls, failures, buckets)
+        self.sumMicroseconds = sumMicroseconds
     }
 
     /// Counts a call.
@@ -26,11 +29,16 @@ package let latencyBounds: [Int] = [
         if failed { failures &+= 1 }
         guard let duration else { return }
         buckets[CallCounts.bucket(of: duration)] &+= 1
+        sumMicroseconds &+= CallCounts.microseconds(duration)
+    }
+
+    fileprivate static func microseconds(_ duration: Duration) -> Int {
+        Int(clamping: max(duration.wholeNanoseconds, 0) / 1000)
     }
 
     /// The index of the bucket of a duration.
     package static func bucket(of duration: Duration) -> Int {
-        let microseconds = duration.wholeNanoseconds / 1000
+        let microseconds = microseconds(duration)
         return latencyBounds.firstIndex { microseconds <= $0 } ?? latencyBounds.count
     }
 }
@@ -39,6 +47,7 @@ package let latencyBounds: [Int] = [
 package final class CallRecorder: Sendable {
     private let calls = Atomic(0)
     private let failures = Atomic(0)
+    private let sum = Atomic(0)
     private let buckets = InlineArray<17, AtomicCount> { _ in AtomicCount() }
 
     /// A counter that can be an element of an array.
@@ -53,7 +62,8 @@ package final class CallRecorder: Sendable {
         var found: [Int] = []
         for index in buckets.indices { found.append(buckets[index].value.load(ordering: .relaxed)) }
         return CallCounts(
-            calls: calls.load(ordering: .relaxed), failures: failures.load(ordering: .relaxed), buckets: found)
+            calls: calls.load(ordering: .relaxed), failures: failures.load(ordering: .relaxed), buckets: found,
+            sumMicroseconds: sum.load(ordering: .relaxed))
     }
 
     /// Counts a call.
@@ -63,5 +73,6 @@ package final class CallRecorder: Sendable {
         if failed { failures.wrappingAdd(1, ordering: .relaxed) }
         guard let duration else { return }
         buckets[CallCounts.bucket(of: duration)].value.wrappingAdd(1, ordering: .relaxed)
+        sum.wrappingAdd(CallCounts.microseconds(duration), ordering: .relaxed)
     }
 }

@@ -15,6 +15,20 @@ package struct LoopReport: Sendable {
         }
     }
 
+    /// Requests that were forwarded to an upstream.
+    package struct Upstream: Sendable {
+        package let name: String
+        package let requests: Int
+        package let errors: Int
+        package let buckets: [Int]
+        package let sumMicroseconds: Int
+
+        package init(name: String, requests: Int, errors: Int, buckets: [Int], sumMicroseconds: Int) {
+            (self.name, self.requests, self.errors) = (name, requests, errors)
+            (self.buckets, self.sumMicroseconds) = (buckets, sumMicroseconds)
+        }
+    }
+
     package var loop = 0
     package var requests: [Requests] = []
     /// Rejections by the gateway, by reason.
@@ -22,7 +36,7 @@ package struct LoopReport: Sendable {
     /// Per route: requests per latency bucket, the sum in microseconds.
     package var latency: [(route: String, buckets: [Int], sumMicroseconds: Int)] = []
     /// Per upstream: requests that were forwarded to it, those that got 5xx, and their durations.
-    package var upstreams: [(name: String, requests: Int, errors: Int, buckets: [Int])] = []
+    package var upstreams: [Upstream] = []
     /// Requests with a credential of each provider.
     package var providers: [String: Int] = [:]
     package var openExchanges = 0

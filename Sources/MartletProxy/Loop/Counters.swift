@@ -38,7 +38,7 @@ struct Counters: ~Copyable {
     ) {
         let bucket = routes.count(route, status: status, microseconds: microseconds)
         reasons.count(reason)
-        peers.count(upstream: upstream, provider: provider, status: status, bucket: bucket)
+        peers.count(upstream: upstream, provider: provider, status: status, bucket: bucket, microseconds: microseconds)
     }
 
     /// Counts a tunnel that ended, by the index of its reason.

@@ -3,8 +3,8 @@ internal import MartletReports
 /// What is counted of requests by their upstream and by the provider of their credential.
 struct PeerCounters: ~Copyable {
     private static let buckets = RouteCounters.bounds.count + 1
-    /// Of an upstream: requests, those with 5xx, and the buckets of their durations.
-    private static let width = buckets + 2
+    /// Of an upstream: requests, those with 5xx, the sum of their durations in microseconds, and the buckets of these.
+    private static let width = buckets + 3
 
     /// By the index of the upstream, which is stable across reloads.
     private var upstreams = FlatList<Int>()
@@ -37,12 +37,13 @@ struct PeerCounters: ~Copyable {
     ///   - provider: its number; negative for none.
     ///   - bucket: of its duration.
     @inline(__always)
-    mutating func count(upstream: Int, provider: Int, status: Int, bucket: Int) {
+    mutating func count(upstream: Int, provider: Int, status: Int, bucket: Int, microseconds: Int) {
         if upstream >= 0, upstream &* PeerCounters.width < upstreams.count {
             let first = upstream &* PeerCounters.width
             upstreams[first] &+= 1
             if status >= 500 { upstreams[first &+ 1] &+= 1 }
-            upstreams[first &+ 2 &+ bucket] &+= 1
+            upstreams[first &+ 2] &+= microseconds
+            upstreams[first &+ 3 &+ bucket] &+= 1
         }
         if provider >= 0, provider < providers.count { providers[provider] &+= 1 }
     }
@@ -53,8 +54,11 @@ struct PeerCounters: ~Copyable {
         for (name, index) in names where index * PeerCounters.width < upstreams.count {
             let first = index * PeerCounters.width
             var buckets: [Int] = []
-            for bucket in 0..<PeerCounters.buckets { buckets.append(upstreams[first + 2 + bucket]) }
-            report.upstreams.append((name, upstreams[first], upstreams[first + 1], buckets))
+            for bucket in 0..<PeerCounters.buckets { buckets.append(upstreams[first + 3 + bucket]) }
+            report.upstreams.append(
+                .init(
+                    name: name, requests: upstreams[first], errors: upstreams[first + 1], buckets: buckets,
+                    sumMicroseconds: upstreams[first + 2]))
         }
         report.providers = earlier
         for (number, name) in providerNames.enumerated() { report.providers[name, default: 0] &+= providers[number] }

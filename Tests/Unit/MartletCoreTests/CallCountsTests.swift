@@ -16,6 +16,7 @@ import Testing
         counts.count(.seconds(60), failed: true)
         counts.count(nil, failed: true)
         #expect(counts.calls == 3 && counts.failures == 2)
+        #expect(counts.sumMicroseconds == 60_003_000)
         #expect(counts.buckets.reduce(0, +) == 2 && counts.buckets[5] == 1 && counts.buckets.last == 1)
     }
 
@@ -27,6 +28,6 @@ import Testing
             }
         }
         #expect(recorder.counts.calls == 8000 && recorder.counts.failures == 1000)
-        #expect(recorder.counts.buckets[3] == 8000)
+        #expect(recorder.counts.buckets[3] == 8000 && recorder.counts.sumMicroseconds == 8_000_000)
     }
 }
