@@ -41,9 +41,11 @@ public struct MTLSConfiguration: ConfigurationDecodable {
         ConfigurationGrammar([
             .required(
                 "identity", .choice(Identity.allCases.map(\.rawValue)),
-                "The name of a certificate that identifies its client."
+                "The name of a certificate that identifies its client; `subject_dn` as RFC 4514 text, `fingerprint` the SHA-256 in lower-case hexadecimal digits."
             ),
-            .optional("ca_file", .path, "The authorities that certificates must come from, as PEM."),
+            .optional(
+                "ca_file", .path,
+                "The authorities that certificates must come from, as PEM; for proxies that verify nothing themselves."),
         ])
     }
 }

@@ -66,7 +66,9 @@ public struct SignedConfiguration: ConfigurationDecodable {
 
     public static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
-            .required("keys", .map(.block(of: SigningKeyBlock.self)), "The keys, by the `keyid` of signatures."),
+            .required(
+                "keys", .map(.block(of: SigningKeyBlock.self)),
+                "The keys, by the `keyid` of signatures (1 to 256 bytes); at least one."),
             .optional(
                 "covers", .list(.text, nonEmpty: false),
                 default: "[\"@method\", \"@authority\", \"@path\", \"@query\"]",

@@ -8,7 +8,7 @@ internal import MartletSession
 internal import MartletSignIn
 
 /// `martlet account list|show|set|unset|disable|enable|delete`: manages the accounts in `accounts:`.
-struct AccountCommand {
+struct AccountCommand: Command {
     /// An action with its arguments.
     private enum Action {
         case list(AccountFilter, from: String, limit: Int?)
@@ -25,50 +25,28 @@ struct AccountCommand {
         }
     }
 
-    private static let words = ["list", "show", "set", "unset", "disable", "enable", "delete"]
-    /// The most arguments: the action, the subject and the claims of an account.
-    static let maximumWords = 2 + ClaimRules.maximumCount
-
     private let word: String
     private let action: Action
     private let asJSON: Bool
     private let command: ConfiguredCommand
 
-    /// - Throws: `UsageError` unless the words are an action and its arguments.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        guard let word = options.words.first, Self.words.contains(word) else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: Self.words)
-            throw Options.UsageError(message: "expected one of \(Self.words.joined(separator: ", "))\(hint)")
-        }
-        for name in ["claim", "limit", "after"] where options[name] != nil && word != "list" {
-            throw Options.UsageError(message: "--\(name) is for list alone")
-        }
-        guard !options.has("disabled") || word == "list" else {
-            throw Options.UsageError(message: "--disabled is for list alone")
-        }
-        self.word = word
+    /// - Throws: `UsageError` for claims that cannot be set, and a limit that is no number.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        word = options.words.first ?? ""
         action = try Self.action(word, Array(options.words.dropFirst()), options)
         asJSON = options.has("json")
-        command = ConfiguredCommand(options, registry)
+        command = ConfiguredCommand(options, program.registry)
     }
 
     private static func action(
         _ word: String, _ arguments: [String], _ options: Options
     ) throws(Options.UsageError) -> Action {
         guard word != "list" else {
-            guard arguments.isEmpty else { throw Options.UsageError(message: "list takes no subject") }
             let filter = AccountFilter(onlyDisabled: options.has("disabled"), claim: try claim(options["claim"]))
             return .list(filter, from: options["after"] ?? "", limit: try limit(options["limit"]))
         }
-        guard let subject = arguments.first else {
-            throw Options.UsageError(message: "\(word) requires the account's subject")
-        }
+        let subject = arguments.first ?? ""
         let rest = Array(arguments.dropFirst())
-        let takesClaims = word == "set" || word == "unset"
-        guard rest.isEmpty == !takesClaims else {
-            throw Options.UsageError(
-                message: takesClaims ? "\(word) requires at least one claim" : "\(word) takes one subject")
-        }
         do throws(ClaimArgument.ParseError) {
             switch word {
             case "show": return .show(subject)
@@ -128,11 +106,11 @@ struct AccountCommand {
     private func perform(_ administration: AccountAdministration) async throws(StartError) {
         switch action {
         case .list(let filter, let start, let limit):
-            var array = JSONArrayPrinter()
+            var (array, table) = (JSONArrayPrinter(), TablePrinter("SUBJECT", "STATE", "CREATED"))
             try await administration.list(filter, from: start, limit: limit) { account in
-                if asJSON { array.print(account.json) } else { Output.line(account.line) }
+                if asJSON { array.print(account.json) } else { table.add(account.line) }
             }
-            if asJSON { array.finish() }
+            if asJSON { array.finish() } else { table.finish() }
         case .show(let subject): show(try await administration.show(subject))
         case .change(let subject, let patch): show(try await administration.change(subject, by: patch))
         case .setDisabled(let subject, let isDisabled):
@@ -158,5 +136,69 @@ struct AccountCommand {
         } else {
             for line in account.lines { Output.line(line) }
         }
+    }
+}
+
+extension AccountCommand {
+    static let grammar = CommandGrammar("account", "Manage accounts and their claims") { grammar in
+        grammar.details = """
+            Manages the accounts in the account store. Claims of an account are delivered like those of its providers, and win
+            over them, within a second and without ending sessions. Disabling an account ends its sessions and rejects its
+            credentials of every kind until it is enabled again. Deleting an account does the same as its owner's
+            DELETE /auth/account: its sessions end, running gateways revoke what its issuers granted, and account.deleted
+            has the reason operator.
+            """
+        let shared: [CommandOption] = [.json, .config]
+        let subject = CommandArgument.one("SUBJECT", .text, "the account's subject")
+        let list = CommandGrammar("list", "List accounts") { list in
+            list.options =
+                [
+                    .flag("disabled", "list only accounts that are disabled"),
+                    .value(
+                        "claim", "NAME=VALUE", .text,
+                        "list only accounts with this claim, set by set or by the configuration; in a list, one of its "
+                            + "values is enough"),
+                    .value("limit", "N", .number, "list at most N accounts"),
+                    .value(
+                        "after", "SUBJECT", .text,
+                        "list the accounts behind this subject: the last one of the page before"),
+                ] + shared
+        }
+        let named = [
+            ("show", "Show an account"), ("disable", "Reject all credentials of an account"),
+            ("enable", "Accept an account's credentials again"), ("delete", "Delete an account"),
+        ].map { name, summary in
+            CommandGrammar(name, summary) { action in
+                action.arguments = [subject]
+                action.options = shared
+            }
+        }
+        let set = CommandGrammar("set", "Set claims of an account") { set in
+            set.arguments = [
+                subject,
+                .several(
+                    "NAME=VALUE", .text, upTo: ClaimRules.maximumCount,
+                    "at least one claim: role=staff is a text; teams=a,b a list of texts, where \\, is a comma and \\\\ a "
+                        + "backslash; level:=3 a value as JSON: a number, true, a text, a list"),
+            ]
+            set.options = shared
+        }
+        let unset = CommandGrammar("unset", "Remove claims of an account") { unset in
+            unset.arguments = [
+                subject, .several("NAME", .text, upTo: ClaimRules.maximumCount, "at least one claim"),
+            ]
+            unset.options = shared
+        }
+        grammar.subcommands = [list] + named + [set, unset]
+        grammar.example("martlet account list --claim role=staff", "who is staff")
+        grammar.example(
+            "martlet account set usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3 role=staff teams=a,b level:=3",
+            "three claims of an account")
+        grammar.exits = [
+            .ok: "done", .usage: "no such account, a claim that cannot be set, or usage",
+            .unavailable: "a store is unavailable",
+            .configuration:
+                "the configuration has errors or no accounts:, or set and unset need a store that instances share",
+        ]
     }
 }

@@ -11,9 +11,7 @@ struct AccountMigrationCommand {
     private let asJSON: Bool
     private let command: ConfiguredCommand
 
-    /// - Throws: `UsageError` if an option of `copy` is given.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        try AccountsCommand.forbid(["from", "to", "final"], options, other: "copy")
+    init(_ options: Options, _ registry: ProviderRegistry) {
         isCheck = options.has("check")
         asJSON = options.has("json")
         command = ConfiguredCommand(options, registry)

@@ -6,19 +6,15 @@ internal import MartletServer
 private import Synchronization
 
 /// `martlet accounts copy|migrate`: works on the account store as a whole.
-enum AccountsCommand {
+enum AccountsCommand: Command {
     case copy(AccountCopyCommand)
     case migrate(AccountMigrationCommand)
 
-    /// - Throws: `UsageError` unless the word is a command, with its options alone.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        let words = ["copy", "migrate"]
+    /// - Throws: `UsageError` for a database that cannot be copied from or to.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         switch options.words.first {
         case "copy": self = .copy(try AccountCopyCommand(options))
-        case "migrate": self = .migrate(try AccountMigrationCommand(options, registry))
-        default:
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: words)
-            throw Options.UsageError(message: "expected one of \(words.joined(separator: ", "))\(hint)")
+        default: self = .migrate(AccountMigrationCommand(options, program.registry))
         }
     }
 
@@ -26,13 +22,6 @@ enum AccountsCommand {
         switch self {
         case .copy(let command): await command.run()
         case .migrate(let command): await command.run()
-        }
-    }
-
-    /// - Throws: `UsageError` if an option of the other command is given.
-    static func forbid(_ names: [String], _ options: Options, other: String) throws(Options.UsageError) {
-        for name in names where options[name] != nil || options.has(name) {
-            throw Options.UsageError(message: "--\(name) is for \(other) alone")
         }
     }
 }
@@ -45,9 +34,8 @@ struct AccountCopyCommand {
     private let target: AccountURL
     private let isFinal: Bool
 
-    /// - Throws: `UsageError` unless both databases are named.
+    /// - Throws: `UsageError` unless the source is SQLite and the target PostgreSQL.
     init(_ options: Options) throws(Options.UsageError) {
-        try AccountsCommand.forbid(["config", "check", "json"], options, other: "migrate")
         source = try Self.url(options, "from")
         target = try Self.url(options, "to")
         guard case .sqlite = source else {
@@ -60,9 +48,8 @@ struct AccountCopyCommand {
     }
 
     private static func url(_ options: Options, _ name: String) throws(Options.UsageError) -> AccountURL {
-        guard let text = options[name] else { throw Options.UsageError(message: "copy requires --\(name)") }
         do throws(AccountError) {
-            return try AccountURL(text)
+            return try AccountURL(options[name] ?? "")
         } catch {
             throw Options.UsageError(message: "--\(name): \(error.message)")
         }
@@ -104,5 +91,52 @@ struct AccountCopyCommand {
                 code: error.code, message: error.message, exit: rejected.contains(error.code) ? .rejected : .unavailable
             )
         }
+    }
+}
+
+extension AccountsCommand {
+    static let grammar = CommandGrammar("accounts", "Copy the account store, or upgrade its schema") { grammar in
+        grammar.subcommands = [
+            CommandGrammar("copy", "Copy all accounts from SQLite to PostgreSQL") { copy in
+                copy.details = """
+                    Copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use
+                    the file, and compares both at the end. Repeat a run that was interrupted: it goes on where it was. A
+                    later run brings what has changed since.
+                    """
+                copy.options = [
+                    .value("from", "sqlite:PATH", .text, "the source, which keeps its data").required,
+                    .value(
+                        "to", "postgresql://...", .url,
+                        "the target: a database that nothing else has written to; a password may also come from ~/.pgpass "
+                            + "or PGPASSWORD"
+                    ).required,
+                    .flag("final", "make the source read-only (accounts.moved), and copy events and jobs as well"),
+                ]
+                copy.exits = [
+                    .ok: "both are the same",
+                    .rejected: "the target has accounts of its own, was completed before, or differs",
+                    .unavailable: "a database is unavailable or has another schema",
+                ]
+            },
+            CommandGrammar("migrate", "Upgrade the schema of the account store") { migrate in
+                migrate.details = """
+                    Upgrades the schema of the configured account store, which gateways otherwise do when they start. It waits
+                    for others that use the tables, and is safe to run at several machines at the same time.
+                    """
+                migrate.options = [
+                    .flag("check", "change nothing: only say whether there is something to upgrade"), .json, .config,
+                ]
+                migrate.exits = [
+                    .ok: "the schema is current, or that of the next version",
+                    .rejected: "with --check: it is behind, or there is none yet",
+                    .unavailable: "the database is unavailable or has a still newer schema",
+                    .configuration: "the configuration has errors or no accounts:",
+                ]
+            },
+        ]
+        grammar.example(
+            "martlet accounts copy --from sqlite:martlet.db --to postgresql://martlet@db/martlet", "before the last run"
+        )
+        grammar.example("martlet accounts migrate --check", "before an upgrade")
     }
 }

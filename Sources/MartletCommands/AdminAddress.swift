@@ -34,17 +34,31 @@ struct AdminTarget: Sendable {
 /// Finds the admin listener: that of `--admin`, or that of a configuration; and the token for it.
 struct AdminAddress {
     /// The options that find it.
-    static let options: Set<String> = ["config", "address", "admin", "token-file"]
+    static let options: [CommandOption] = [
+        .config,
+        .value(
+            "admin", "URL", .url,
+            "the admin listener, such as http://127.0.0.1:9901 or unix:/run/martlet-admin.sock, instead of the one in "
+                + "the configuration"),
+        .value("address", "ADDRESS", .address, "another name of --admin"),
+        .value(
+            "token-file", "FILE", .file,
+            "the admin token; default: that of the configuration, or $MARTLET_ADMIN_TOKEN_FILE"),
+    ]
+    /// Which of them exclude each other.
+    static let alternatives: [CommandGrammar.Alternatives] = [.atMostOne("admin", "address")]
     private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
 
-    /// The path of the configuration, if it is named.
-    private let named: String?
+    /// Whether the configuration is named.
+    private let isNamed: Bool
+    private let path: String
     private let address: String?
     private let tokenFile: String?
     private let registry: ProviderRegistry
 
     init(_ options: Options, _ registry: ProviderRegistry) {
-        named = options["config"]
+        isNamed = options["config"] != nil
+        path = ConfigurationPath.of(options)
         address = options["admin"] ?? options["address"]
         tokenFile = options["token-file"]
         self.registry = registry
@@ -53,7 +67,7 @@ struct AdminAddress {
     /// - Throws: `server.bad_address`, `server.token_unreadable`, `server.no_admin`, or `server.no_configuration`,
     ///   whose diagnostics were printed.
     func target() throws(StartError) -> AdminTarget {
-        let admin = address == nil || named != nil ? try configured() : nil
+        let admin = address == nil || isNamed ? try configured() : nil
         var target: AdminTarget
         if let address {
             target = try AdminAddress.target(of: address)
@@ -129,9 +143,7 @@ struct AdminAddress {
     // MARK: Configuration
 
     private func configured() throws(StartError) -> AdminConfiguration {
-        let (configuration, diagnostics) = GatewayConfiguration.load(
-            path: named ?? "config.yaml", environment: SystemInformation.environment,
-            knownKinds: registry.kinds.map(\.rawValue))
+        let (configuration, diagnostics) = ConfigurationText.configuration(path, registry)
         guard let configuration else {
             Output.report(diagnostics)
             throw StartError(

@@ -5,7 +5,7 @@ internal import MartletRouter
 internal import MartletServer
 
 /// `martlet check`: validates a configuration as `run` does, without I/O, and reports all errors together.
-struct CheckCommand {
+struct CheckCommand: Command {
     /// The output format.
     private enum Format: String { case text, json }
 
@@ -15,21 +15,16 @@ struct CheckCommand {
     private let format: Format
     private let registry: ProviderRegistry
 
-    /// - Throws: `UsageError` for an unknown format.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        path = options["config"] ?? "config.yaml"
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        path = ConfigurationPath.of(options)
         isOnline = options.has("online")
         isStrict = options.has("strict")
-        guard let format = Format(rawValue: options["format"] ?? "text") else {
-            throw Options.UsageError(message: "--format must be text or json")
-        }
-        self.format = format
-        self.registry = registry
+        format = options["format"].flatMap(Format.init) ?? .text
+        self.registry = program.registry
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            path, registry: registry, environment: SystemInformation.environment)
+        let (blueprint, diagnostics) = ConfigurationText.blueprint(path, registry)
         if format == .text { reportConfiguration(blueprint, diagnostics) }
         var findings: [OnlineFinding] = []
         if isOnline, let blueprint { findings = await OnlineCheck(blueprint).run(report) }
@@ -48,13 +43,15 @@ struct CheckCommand {
     // MARK: Text
 
     private func reportConfiguration(_ blueprint: Blueprint?, _ diagnostics: Diagnostics) {
-        Output.report(diagnostics)
+        let printer = DiagnosticPrinter(.error, file: path, text: source)
+        for diagnostic in diagnostics.sorted { Output.error(printer.text(diagnostic) + "\n") }
         guard let blueprint else { return }
-        let name = TerminalText.escaped(path)
+        let name = TerminalText.escaped(path == "-" ? ConfigurationText.standardInput : path)
         if isStrict, !diagnostics.warnings.isEmpty {
             return Output.error("\(name): \(diagnostics.warnings.count) warnings; --strict treats warnings as errors\n")
         }
-        Output.line("\(name): ok, \(blueprint.routes.configured.count) routes")
+        let count = blueprint.routes.configured.count
+        Output.line("\(name): \(Terminal.output.styled("ok", .green)), \(count) route\(count == 1 ? "" : "s")")
         let checks = blueprint.routes.configured.filter(\.servesChecksOnly).map { TerminalText.escaped($0.name) }
         guard !checks.isEmpty else { return }
         let names = checks.joined(separator: ", ")
@@ -63,6 +60,13 @@ struct CheckCommand {
 
     private func report(_ finding: OnlineFinding) {
         if format == .text { Output.line(TerminalText.escaped(finding.description)) }
+    }
+
+    /// The file's text, for excerpts on a terminal.
+    private var source: String {
+        guard Terminal.error.isTerminal, path != "-" else { return "" }
+        let text = try? ArgumentFile.readWhole(path, "the configuration", limit: ConfigurationText.limit)
+        return String(decoding: text ?? [], as: UTF8.self)
     }
 
     // MARK: JSON
@@ -93,6 +97,29 @@ struct CheckCommand {
         [
             "subject": .string(finding.subject), "ok": .bool(finding.isHealthy),
             "code": finding.failure.map { .string("\($0)") } ?? .null, "detail": .string(finding.detail),
+        ]
+    }
+}
+
+extension CheckCommand {
+    static let grammar = CommandGrammar("check", "Report all errors and warnings of a configuration") { grammar in
+        grammar.details = "Reports all errors and warnings of a configuration, without starting anything."
+        grammar.options = [
+            .config,
+            .flag(
+                "online",
+                "also check the dependencies: every Redis permission that is needed, the account store, issuers' keys, the "
+                    + "providers' APIs and the upstreams"),
+            .flag("strict", "treat warnings as errors"),
+            .choice(
+                "format", ["text", "json"],
+                "text (default): file:line:column: error: text [code]; json: one document on standard output"),
+        ]
+        grammar.example("martlet check --strict", "for a pipeline: warnings fail, too")
+        grammar.example("martlet check --online --config /etc/martlet/config.yaml", "asks every dependency")
+        grammar.exits = [
+            .ok: "valid", .unavailable: "a dependency is unavailable",
+            .configuration: "an error, or with --strict a warning",
         ]
     }
 }

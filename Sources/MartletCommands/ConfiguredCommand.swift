@@ -10,7 +10,7 @@ struct ConfiguredCommand {
 
     /// - Parameter options: those of the command, with `--config` among them.
     init(_ options: Options, _ registry: ProviderRegistry) {
-        path = options["config"] ?? "config.yaml"
+        path = ConfigurationPath.of(options)
         self.registry = registry
     }
 
@@ -19,8 +19,7 @@ struct ConfiguredCommand {
     func run(
         _ name: String, _ body: (Blueprint, Services) async throws(StartError) -> ExitCode
     ) async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            path, registry: registry, environment: SystemInformation.environment)
+        let (blueprint, diagnostics) = ConfigurationText.blueprint(path, registry)
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         do throws(StartError) {

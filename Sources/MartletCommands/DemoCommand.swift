@@ -5,23 +5,20 @@ internal import MartletServer
 
 /// `martlet demo`: runs a gateway to try without a configuration, a network or another service; it removes all its
 /// files.
-struct DemoCommand {
+struct DemoCommand: Command {
+    static let servesUntilSignal = true
+
     private let listen: String?
     private let isSecure: Bool
     private let plugins: PluginOption
     private let registry: ProviderRegistry
 
-    /// The options of the command line.
-    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
-        try Options(arguments, allowing: ["listen"], flags: ["tls"], repeatable: ["plugin"])
-    }
-
     /// - Throws: `UsageError` for an invalid address.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         listen = options["listen"]
         isSecure = options.has("tls")
         plugins = PluginOption(options)
-        self.registry = registry
+        self.registry = program.registry
         guard let listen else { return }
         // It is inserted into a quoted string of the demo's configuration.
         guard SocketAddress(listen) != nil, !listen.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 == 0x24 })
@@ -75,5 +72,30 @@ struct DemoCommand {
         }
         await demo.stop()
         secondSignal.cancel()
+    }
+}
+
+extension DemoCommand {
+    static let grammar = CommandGrammar("demo", "Run a gateway to try, with simulated issuers and an upstream") {
+        grammar in
+        grammar.details = """
+            Runs a gateway in front of an echo upstream, with a simulated Apple and WeChat, in one process without a
+            configuration or a network, and prints commands to try. Everything is removed at the end.
+            """
+        grammar.options = [
+            .value(
+                "listen", "ADDRESS", .address,
+                "the gateway's address; default: 127.0.0.1:8080, or a free port if in use"),
+            .flag("tls", "serve HTTPS with a generated certificate, and HTTP/2"),
+            .value(
+                "plugin", "FILE", .file,
+                "the shared library of a plugin, whose providers are tried with their simulators"
+            ).repeatable,
+        ]
+        grammar.example("martlet demo", "prints an address to open in a browser")
+        grammar.exits = [
+            .ok: "stopped by SIGTERM or SIGINT", .unavailable: "an address is in use",
+            .configuration: "a library cannot be used",
+        ]
     }
 }

@@ -7,7 +7,7 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet events list|resend`: shows what webhooks have not received yet, and sends it again.
-struct EventsCommand {
+struct EventsCommand: Command {
     private enum Action {
         case list(hook: String?, state: OutboxEntry.State?, asJSON: Bool)
         case resend(String)
@@ -26,34 +26,18 @@ struct EventsCommand {
     private let action: Action
     private let command: ConfiguredCommand
 
-    /// - Throws: `UsageError` unless the words are `list`, or `resend` and an id.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        command = ConfiguredCommand(options, registry)
-        let words = options.words.dropFirst()
-        switch options.words.first {
-        case "list" where words.isEmpty: action = try EventsCommand.list(options)
-        case "list": throw Options.UsageError(message: "list takes no id")
-        case "resend":
-            guard let word = words.first, let id = ULID(word) else {
-                throw Options.UsageError(message: "resend requires the id of an event, as list prints it")
-            }
-            action = .resend(id.description)
-        default:
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["list", "resend"])
-            throw Options.UsageError(message: "expected one of list, resend\(hint)")
+    /// - Throws: `UsageError` for what is no id of an event.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        command = ConfiguredCommand(options, program.registry)
+        guard options.words.first == "resend" else {
+            let state = options["state"].flatMap(OutboxEntry.State.init)
+            action = .list(hook: options["hook"], state: state, asJSON: options.has("json"))
+            return
         }
-    }
-
-    private static func list(_ options: Options) throws(Options.UsageError) -> Action {
-        var state: OutboxEntry.State?
-        if let text = options["state"] {
-            guard let known = OutboxEntry.State(rawValue: text) else {
-                let names = OutboxEntry.State.allCases.map(\.rawValue)
-                throw Options.UsageError(message: "--state must be one of \(names.joined(separator: ", "))")
-            }
-            state = known
+        guard let id = ULID(options.words.dropFirst().first ?? "") else {
+            throw Options.UsageError(message: "resend requires the id of an event, as list prints it")
         }
-        return .list(hook: options["hook"], state: state, asJSON: options.has("json"))
+        action = .resend(id.description)
     }
 
     func run() async -> ExitCode {
@@ -119,6 +103,35 @@ struct EventsCommand {
             "state": .string(entry.state.rawValue), "attempts": .integer(Int64(entry.attempts)),
             "due": .string(InternetTime.text(milliseconds: entry.dueAt)), "error": .string(entry.error),
             "data": .object(entry.event.data),
+        ]
+    }
+}
+
+extension EventsCommand {
+    static let grammar = CommandGrammar("events", "Show what webhooks have not received yet; send an event again") {
+        grammar in
+        grammar.details = """
+            Shows the events in the outbox that a webhook has not received, the oldest first, or sends one of them again.
+            """
+        grammar.subcommands = [
+            CommandGrammar("list", "List deliveries that are open or were given up") { list in
+                list.options = [
+                    .value("hook", "NAME", .text, "only deliveries to this webhook"),
+                    .choice(
+                        "state", OutboxEntry.State.allCases.map(\.rawValue),
+                        "only those that will be attempted (open) or were given up (dead)"),
+                    .flag("json", "print a JSON array"), .config,
+                ]
+            },
+            CommandGrammar("resend", "Deliver an event again") { resend in
+                resend.arguments = [.one("ID", .text, "the id of an event, as list prints it")]
+                resend.options = [.config]
+            },
+        ]
+        grammar.example("martlet events list --state dead", "what was given up")
+        grammar.exits = [
+            .ok: "done", .unavailable: "the account store is unavailable or does not have the event",
+            .configuration: "the configuration has errors or no accounts:",
         ]
     }
 }

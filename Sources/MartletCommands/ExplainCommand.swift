@@ -10,7 +10,7 @@ internal import MartletServer
 /// `martlet explain`: how a request would be handled, phase by phase.
 ///
 /// Nothing is sent to an upstream. The session store and the account store are read, but not changed.
-struct ExplainCommand {
+struct ExplainCommand: Command {
     private let configurationPath: String
     private let target: String
     private let method: String
@@ -23,17 +23,11 @@ struct ExplainCommand {
     private let isJSON: Bool
     private let registry: ProviderRegistry
 
-    /// The options of its arguments.
-    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
-        let names: Set = ["path", "url", "method", "host", "token", "as", "config"]
-        return try Options(arguments, allowing: names, flags: ["json"], repeatable: ["header"])
-    }
-
-    /// - Throws: `UsageError` without `--path` and `--url`, and for options that cannot be combined.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+    /// - Throws: `UsageError` for options that cannot be combined.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         if let url = options["url"] {
-            guard options["path"] == nil, options["host"] == nil else {
-                throw Options.UsageError(message: "--url cannot be combined with --path or --host")
+            guard options["host"] == nil else {
+                throw Options.UsageError(message: "--url cannot be combined with --host")
             }
             guard let parsed = RequestURL(url) else {
                 throw Options.UsageError(
@@ -41,23 +35,20 @@ struct ExplainCommand {
             }
             (target, host) = (parsed.target, parsed.host)
         } else {
-            guard let path = options["path"] else {
-                throw Options.UsageError(message: "--path or --url is required")
-            }
-            (target, host) = (path, options["host"])
+            (target, host) = (options["path"] ?? "/", options["host"])
         }
         let lines = options.all("header")
         let names = try lines.map(Self.fieldName)
         hasHostField = names.contains("host")
         fields = lines.map { Secret(Array($0.utf8)) }
         (tokenPath, callerPath) = (options["token"], options["as"])
-        guard callerPath == nil || (tokenPath == nil && !names.contains("authorization")) else {
-            throw Options.UsageError(message: "--as cannot be combined with --token or Authorization")
+        guard callerPath == nil || !names.contains("authorization") else {
+            throw Options.UsageError(message: "--as cannot be combined with Authorization")
         }
-        configurationPath = options["config"] ?? "config.yaml"
+        configurationPath = ConfigurationPath.of(options)
         method = options["method"] ?? "GET"
         isJSON = options.has("json")
-        self.registry = registry
+        self.registry = program.registry
     }
 
     private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
@@ -68,8 +59,7 @@ struct ExplainCommand {
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
+        let (blueprint, diagnostics) = ConfigurationText.blueprint(configurationPath, registry)
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         let request: ExplainedRequest
@@ -187,6 +177,11 @@ enum ArgumentFile {
     static func read(
         _ path: String, _ what: String, limit: Int = ArgumentFile.limit
     ) throws(ArgumentFileError) -> [UInt8] {
+        trimmed(try readWhole(path, what, limit: limit))
+    }
+
+    /// Reads a file, or standard input for `-`, as it is.
+    static func readWhole(_ path: String, _ what: String, limit: Int) throws(ArgumentFileError) -> [UInt8] {
         let descriptor = path == "-" ? dup(0) : unsafe martlet_open_read(path)
         guard descriptor >= 0 else { throw ArgumentFileError(message: "cannot read \(what) '\(path)': \(reason)") }
         defer { close(descriptor) }
@@ -202,6 +197,10 @@ enum ArgumentFile {
                 throw ArgumentFileError(message: "\(what) is larger than \(limit / 1024) KiB")
             }
         }
+        return bytes
+    }
+
+    private static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
         let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         let head = bytes.drop(while: isSpace)
         let end = head.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? head.startIndex
@@ -211,5 +210,35 @@ enum ArgumentFile {
     private static var reason: String {
         guard let text = unsafe strerror(martlet_errno()) else { return "error \(martlet_errno())" }
         return unsafe String(cString: text)
+    }
+}
+
+extension ExplainCommand {
+    static let grammar = CommandGrammar("explain", "Explain how a request would be handled") { grammar in
+        grammar.details = """
+            Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
+            upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
+            """
+        grammar.options = [
+            .config,
+            .value("path", "PATH", .text, "path and query, as in the request line"),
+            .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
+            .value("method", "METHOD", .text, "default: GET"),
+            .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
+            .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
+            .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
+            .value(
+                "as", "FILE", .file,
+                "a JSON file with the assumed caller, instead of a credential; - for standard input"),
+            .json,
+        ]
+        grammar.alternatives = [.exactlyOne("path", "url"), .atMostOne("url", "host"), .atMostOne("token", "as")]
+        grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
+        grammar.example(
+            "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")
+        grammar.exits = [
+            .ok: "forwarded", .rejected: "rejected", .unavailable: "undecidable because a dependency is unavailable",
+            .configuration: "the configuration has errors",
+        ]
     }
 }

@@ -5,13 +5,13 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet health`: queries the running gateway whether it is ready; for container health checks.
-struct HealthCommand {
+struct HealthCommand: Command {
     private static let timeout = Duration.seconds(3)
 
     private let admin: AdminAddress
 
-    init(_ options: Options, _ registry: ProviderRegistry) {
-        admin = AdminAddress(options, registry)
+    init(_ options: Options, _ program: Program) {
+        admin = AdminAddress(options, program.registry)
     }
 
     func run() -> ExitCode {
@@ -46,5 +46,18 @@ struct HealthCommand {
             return "\(found.name) \(found.state)" + (found.detail.isEmpty ? "" : " (\(found.detail))")
         }
         return checks.isEmpty ? state.rawValue : "\(state.rawValue): \(checks.joined(separator: ", "))"
+    }
+}
+
+extension HealthCommand {
+    static let grammar = CommandGrammar("health", "Check whether the running gateway is ready") { grammar in
+        grammar.details =
+            "Asks the admin listener of the running gateway whether it is ready; for container health checks."
+        grammar.options = AdminAddress.options
+        grammar.alternatives = AdminAddress.alternatives
+        grammar.example("martlet health --admin http://127.0.0.1:9901", "without a configuration")
+        grammar.exits = [
+            .ok: "ready", .unavailable: "not ready or not running", .configuration: "the configuration has errors",
+        ]
     }
 }

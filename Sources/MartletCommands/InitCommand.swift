@@ -1,10 +1,10 @@
 internal import MartletServer
 
 /// `martlet init`: writes a starter configuration; never overwrites a file.
-struct InitCommand {
+struct InitCommand: Command {
     private let path: String
 
-    init(_ options: Options) { path = options["config"] ?? "config.yaml" }
+    init(_ options: Options, _ program: Program) { path = options["config"] ?? ConfigurationPath.local }
 
     func run() -> ExitCode {
         let name = TerminalText.escaped(path)
@@ -22,5 +22,16 @@ struct InitCommand {
               martlet schema > martlet.schema.json     for editors; named in the first line of the file
             """)
         return .ok
+    }
+}
+
+extension InitCommand {
+    static let grammar = CommandGrammar("init", "Write a starter configuration") { grammar in
+        grammar.details = "Writes a commented configuration that runs unchanged. It never overwrites a file."
+        grammar.options = [
+            .value("config", "FILE", .file, "the file to write; default: config.yaml in the working directory")
+        ]
+        grammar.example("martlet init", "writes config.yaml")
+        grammar.exits = [.ok: "written", .configuration: "the file exists or cannot be written"]
     }
 }

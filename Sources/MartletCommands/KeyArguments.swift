@@ -23,34 +23,13 @@ struct KeyArguments: Sendable {
         case rotate(String, grace: Duration)
     }
 
-    private static let words = ["create", "list", "revoke", "rotate"]
-    /// The options that are not for every action.
-    private static let owners = [
-        "subject": "create", "claims": "create", "scope": "create", "expires": "create", "grace": "rotate",
-        "limit": "list", "after": "list",
-    ]
-
     let word: String
     let action: Action
 
-    /// - Throws: `UsageError` unless the words are an action with its id, and all options are its own.
+    /// - Throws: `UsageError` for a value that cannot be used.
     init(_ options: Options) throws(Options.UsageError) {
-        guard let word = options.words.first, Self.words.contains(word) else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: Self.words)
-            throw Options.UsageError(message: "expected one of \(Self.words.joined(separator: ", "))\(hint)")
-        }
-        for (name, owner) in Self.owners.sorted(by: { $0.key < $1.key }) where options[name] != nil && owner != word {
-            throw Options.UsageError(message: "--\(name) is for \(owner) alone")
-        }
-        guard !options.has("account") || word == "create" else {
-            throw Options.UsageError(message: "--account is for create alone")
-        }
         let ids = options.words.dropFirst()
-        let takesID = word == "revoke" || word == "rotate"
-        guard ids.count == (takesID ? 1 : 0) else {
-            throw Options.UsageError(message: takesID ? "\(word) requires the key's id" : "\(word) takes no id")
-        }
-        self.word = word
+        word = options.words.first ?? ""
         switch word {
         case "create": action = .create(try Self.creation(options))
         case "list": action = .list(after: options["after"] ?? "", limit: try Self.limit(options["limit"]))
@@ -62,10 +41,9 @@ struct KeyArguments: Sendable {
     private static func creation(_ options: Options) throws(Options.UsageError) -> Creation {
         guard let subject = options["subject"], APIKeyRules.isSubject(subject) else {
             throw Options.UsageError(
-                message: options["subject"] == nil
-                    ? "create requires --subject"
-                    : "--subject must have up to \(APIKeyRules.maximumSubjectBytes) bytes, no control characters, and no "
-                        + "space at either end")
+                message:
+                    "--subject must have up to \(APIKeyRules.maximumSubjectBytes) bytes, no control characters, and no "
+                    + "space at either end")
         }
         var lifetime: Duration?
         if let text = options["expires"] {

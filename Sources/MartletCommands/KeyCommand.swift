@@ -6,7 +6,7 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet key create|list|revoke|rotate`: manages the API keys of a provider.
-struct KeyCommand {
+struct KeyCommand: Command {
     /// A provider with keys.
     private struct Keeper {
         let name: String
@@ -20,12 +20,9 @@ struct KeyCommand {
     private let asJSON: Bool
 
     /// - Throws: `UsageError` unless the arguments are those of an action.
-    init(_ words: [String], _ registry: ProviderRegistry) throws(Options.UsageError) {
-        let options = try Options(
-            words, allowing: ["config", "provider", "subject", "expires", "grace", "limit", "after"],
-            flags: ["json", "account"], repeatable: ["claims", "scope"], words: 2, isSilent: true)
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         arguments = try KeyArguments(options)
-        command = ConfiguredCommand(options, registry)
+        command = ConfiguredCommand(options, program.registry)
         provider = options["provider"]
         asJSON = options.has("json")
     }
@@ -112,10 +109,11 @@ struct KeyCommand {
         case .rotate(let id, let grace): report(try await administration.rotate(id, grace: grace), now)
         case .list(let start, let limit):
             var array = JSONArrayPrinter()
+            var table = TablePrinter("ID", "SUBJECT", "STATE", "CREATED", "UNTIL", "LAST USED")
             try await administration.list(after: start, limit: limit) { key in
-                if asJSON { array.print(key.json(at: now)) } else { Output.line(key.line(at: now)) }
+                if asJSON { array.print(key.json(at: now)) } else { table.add(key.line(at: now)) }
             }
-            if asJSON { array.finish() }
+            if asJSON { array.finish() } else { table.finish() }
         }
     }
 
@@ -129,5 +127,64 @@ struct KeyCommand {
         guard let key else { return Output.line(outcome.line) }
         Output.error("\(outcome.line)\n")
         Output.line(key)
+    }
+}
+
+extension KeyCommand {
+    static let grammar = CommandGrammar("key", "Manage API keys") { grammar in
+        grammar.details = """
+            Manages the API keys of a provider of kind api_key, in the account store or in its keys_file. create and rotate
+            print the key on standard output, and never again: only a digest of it is stored. A change reaches running
+            gateways within a second.
+            """
+        grammar.isSilent = true
+        let shared: [CommandOption] = [
+            .json, .config, .value("provider", "NAME", .text, "the provider, if several have keys"),
+        ]
+        let id = CommandArgument.one("ID", .text, "the key's id")
+        grammar.subcommands = [
+            CommandGrammar("create", "Create a key, and print it once") { create in
+                create.options =
+                    [
+                        .value("subject", "SUBJECT", .text, "whose key it is: upstreams see <provider>:SUBJECT")
+                            .required,
+                        .flag(
+                            "account", "SUBJECT is that of an account, which upstreams see as it is, with its claims"),
+                        .value(
+                            "claims", "NAME=VALUE", .text,
+                            "a claim of the key: role=partner is a text, teams=a,b a list, level:=3 a value as JSON"
+                        ).repeatable,
+                        .value("scope", "A,B", .text, "the scopes of the key, as the claim scope").repeatable,
+                        .value("expires", "DURATION", .duration, "when the key expires, such as 90d; default: never"),
+                    ] + shared
+            },
+            CommandGrammar("list", "List keys, without the keys themselves") { list in
+                list.options =
+                    [
+                        .value("limit", "N", .number, "list at most N keys"),
+                        .value("after", "ID", .text, "list the keys behind this id: the last one of the page before"),
+                    ] + shared
+            },
+            CommandGrammar("revoke", "Revoke a key") { revoke in
+                revoke.arguments = [id]
+                revoke.options = shared
+            },
+            CommandGrammar("rotate", "Replace a key, and print the new one once") { rotate in
+                rotate.arguments = [id]
+                rotate.options =
+                    [
+                        .value(
+                            "grace", "DURATION", .duration,
+                            "for how long the old key stays valid, too; default: 0s")
+                    ] + shared
+            },
+        ]
+        grammar.example("martlet key create --subject billing --scope orders:read --expires 90d", "a key for a program")
+        grammar.example("martlet key list --json", "all keys, when they expire and whose they are")
+        grammar.exits = [
+            .ok: "done", .usage: "no such key or account, or usage",
+            .unavailable: "a store is unavailable or the file cannot be changed",
+            .configuration: "the configuration has errors or no provider with keys",
+        ]
     }
 }

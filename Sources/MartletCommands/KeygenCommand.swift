@@ -6,20 +6,15 @@ internal import MartletRedis
 internal import MartletServer
 
 /// `martlet keygen accounts|store [--out FILE]`: prints a new key, or writes it to a new file.
-struct KeygenCommand {
+struct KeygenCommand: Command {
     /// What keys are made for.
     private enum Purpose: String, CaseIterable { case accounts, store }
 
     private let purpose: Purpose
     private let path: String?
 
-    /// - Throws: `UsageError` unless the only word is a purpose.
-    init(_ options: Options) throws(Options.UsageError) {
-        guard let purpose = options.words.first.flatMap(Purpose.init) else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: Purpose.allCases.map(\.rawValue))
-            throw Options.UsageError(message: "expected accounts or store\(hint)")
-        }
-        self.purpose = purpose
+    init(_ options: Options, _ program: Program) {
+        purpose = options.words.first.flatMap(Purpose.init) ?? .accounts
         path = options["out"]
     }
 
@@ -44,5 +39,27 @@ struct KeygenCommand {
             return .configuration
         }
         return .ok
+    }
+}
+
+extension KeygenCommand {
+    static let grammar = CommandGrammar("keygen", "Make a key for accounts.key_file or store.seal.key_file") {
+        grammar in
+        grammar.details = "Prints a new key: 32 random bytes in base64."
+        let out = CommandOption.value(
+            "out", "FILE", .file, "write the key to FILE, which must not exist yet and only its owner may read")
+        grammar.subcommands = [
+            CommandGrammar(
+                "accounts", "for accounts.key_file, which encrypts what issuers grant, such as Apple's refresh tokens"
+            ) { $0.options = [out] },
+            CommandGrammar(
+                "store", "for store.seal.key_file, which authenticates what instances read from the store"
+            ) { $0.options = [out] },
+        ]
+        grammar.example("martlet keygen accounts --out account.key", "a key for accounts.key_file")
+        grammar.exits = [
+            .ok: "done", .internalFault: "no random bytes are available",
+            .configuration: "the file exists or cannot be written",
+        ]
     }
 }

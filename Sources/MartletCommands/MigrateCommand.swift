@@ -9,7 +9,7 @@ internal import MartletServer
 private import Synchronization
 
 /// `martlet apple migrate export|import`: moves the users of Sign in with Apple between developer teams.
-struct MigrateCommand {
+struct MigrateCommand: Command {
     enum Action: Equatable {
         /// - Parameter output: a file for all exported users; `-` for standard output.
         case export(to: String, output: String?)
@@ -30,32 +30,18 @@ struct MigrateCommand {
     private let provider: String?
     private let asJSON: Bool
 
-    /// - Throws: `UsageError` unless the words are `migrate export`, or `migrate import` and perhaps a file.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        command = ConfiguredCommand(options, registry)
+    /// - Throws: `UsageError` for what is no team, and for options that cannot be combined.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        command = ConfiguredCommand(options, program.registry)
         provider = options["provider"]
         isTrial = options.has("dry-run")
         asJSON = options.has("json")
-        guard options.words.first == "migrate" else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["migrate"])
-            throw Options.UsageError(message: "expected migrate export or migrate import\(hint)")
-        }
-        let words = Array(options.words.dropFirst())
-        switch words.first {
-        case "export": action = try Self.export(options, words)
-        case "import":
-            for name in ["to", "output"] where options[name] != nil {
-                throw Options.UsageError(message: "--\(name) is for export alone")
-            }
-            action = .importUsers(file: words.dropFirst().first)
-        default:
-            let hint = Suggestion.phrase(for: words.first ?? "", among: ["export", "import"])
-            throw Options.UsageError(message: "expected migrate export or migrate import\(hint)")
-        }
+        let words = options.words.dropFirst()
+        action =
+            words.first == "export" ? try Self.export(options) : .importUsers(file: words.dropFirst().first)
     }
 
-    private static func export(_ options: Options, _ words: [String]) throws(Options.UsageError) -> Action {
-        guard words.count == 1 else { throw Options.UsageError(message: "export takes no file; --output names one") }
+    private static func export(_ options: Options) throws(Options.UsageError) -> Action {
         guard let team = options["to"], isTeam(team) else {
             throw Options.UsageError(
                 message: "export requires --to with the id of the new team, 10 capital letters and digits")
@@ -336,6 +322,51 @@ final class MigrationOutput: Sendable {
                         "reason": .string(failure.reason.rawValue),
                     ])
                 }),
+        ]
+    }
+}
+
+extension MigrateCommand {
+    static let grammar = CommandGrammar("apple", "Move the users of Sign in with Apple to another team") { grammar in
+        let shared: [CommandOption] = [
+            .flag("dry-run", "only count; Apple is only asked whether the key is accepted"),
+            .flag("json", "print one JSON document"), .config,
+            .value("provider", "NAME", .text, "the provider, if several are of kind apple"),
+        ]
+        let migrate = CommandGrammar("migrate", "Move users to another developer team") { migrate in
+            migrate.details = """
+                Moves the users of Sign in with Apple to another developer team. export is run with the key of the old team
+                and stores a transfer identifier for each user; import is run with the key of the new team and stores the
+                user's new identifier. Accounts keep their subjects, claims and sessions. Repeat a run that was interrupted:
+                it goes on where it was.
+                """
+            migrate.subcommands = [
+                CommandGrammar("export", "With the old team's key: store a transfer identifier for each user") {
+                    export in
+                    export.options =
+                        [
+                            .value("to", "TEAMID", .text, "the team that gets the app").required,
+                            .value(
+                                "output", "FILE", .file,
+                                "also write all users that were exported to this team, for an import into another account "
+                                    + "store; - for standard output"),
+                        ] + shared
+                },
+                CommandGrammar("import", "With the new team's key: store each user's new identifier") { imports in
+                    imports.arguments = [
+                        .optional("FILE", .file, "import users whom such a file lists, too; - for standard input")
+                    ]
+                    imports.options = shared
+                },
+            ]
+        }
+        grammar.subcommands = [migrate]
+        grammar.example("martlet apple migrate export --to A1B2C3D4E5 --dry-run", "how many users there are to move")
+        grammar.exits = [
+            .ok: "done", .rejected: "some users failed",
+            .unavailable: "Apple or the account store is unavailable or refuses, run it again",
+            .internalFault: "the file cannot be written",
+            .configuration: "the configuration has errors, no accounts: or no key",
         ]
     }
 }

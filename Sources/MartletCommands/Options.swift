@@ -1,85 +1,80 @@
 internal import MartletConfig
 
-/// The parsed arguments of a command: `--name value`, `--flag` and words.
+/// The parsed arguments of a command: `--name value`, `--flag` and words, as its grammar describes them.
 ///
 /// Error messages do not repeat arguments, because one of them may be a password.
 struct Options: Sendable {
     private var values: [String: [String]] = [:]
     private var flags: Set<String> = []
-    /// The arguments that are not options, in order.
+    /// The arguments that are not options, in order: the names of subcommands first.
     private(set) var words: [String] = []
 
     /// Invalid arguments, or a request for help.
     struct UsageError: Error {
         let message: String
-        var wantsHelp = false
+        /// The words before `--help`; `nil` if help was not requested.
+        var helpTopic: [String]?
+
+        var wantsHelp: Bool { helpTopic != nil }
+
+        init(message: String, helpTopic: [String]? = nil) {
+            self.message = message
+            self.helpTopic = helpTopic
+        }
     }
 
-    /// The arguments that a command accepts.
-    private struct Grammar {
-        let names: Set<String>
-        let flags: Set<String>
-        let repeatable: Set<String>
-        let wordLimit: Int
-        let isSilent: Bool
-    }
-
-    /// - Parameters:
-    ///   - allowing: names that take a value.
-    ///   - flags: names that take none.
-    ///   - repeatable: names that take a value and may be given several times.
-    ///   - limit: how many words are allowed between the options and after `--`.
-    ///   - isSilent: whether error messages omit the names of unknown options, too.
-    init(
-        _ arguments: [String], allowing names: Set<String>, flags known: Set<String> = [],
-        repeatable: Set<String> = [], words limit: Int = 0, isSilent: Bool = false
-    ) throws(UsageError) {
-        let grammar = Grammar(
-            names: names.union(repeatable), flags: known, repeatable: repeatable, wordLimit: limit, isSilent: isSilent)
+    /// - Throws: `UsageError` unless the grammar accepts the arguments.
+    init(_ arguments: [String], _ grammar: CommandGrammar) throws(UsageError) {
+        let known = grammar.scannedOptions
+        let limit = grammar.maximumWords
         var index = 0
         var areWords = false
         while index < arguments.count {
             let argument = arguments[index]
-            if !areWords, argument == "--help" || argument == "-h" { throw UsageError(message: "", wantsHelp: true) }
+            if !areWords, argument == "--help" || argument == "-h" {
+                throw UsageError(message: "", helpTopic: words)
+            }
             if !areWords, argument == "--", limit > 0 {
                 areWords = true
             } else if argument.hasPrefix("--"), !areWords {
-                index += try parseOption(argument, next: arguments.dropFirst(index + 1).first, at: index, grammar)
+                index += try parseOption(
+                    argument, next: arguments.dropFirst(index + 1).first, at: index, known, isSilent: grammar.isSilent)
             } else {
                 guard words.count < limit else { throw Options.unexpected(argument, at: index) }
                 words.append(argument)
             }
             index += 1
         }
+        try check(grammar)
     }
 
     /// - Returns: how many following arguments it consumes.
     private mutating func parseOption(
-        _ argument: String, next: String?, at index: Int, _ grammar: Grammar
+        _ argument: String, next: String?, at index: Int, _ known: [CommandOption], isSilent: Bool
     ) throws(UsageError) -> Int {
         let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
-        if grammar.flags.contains(name) {
+        guard let option = known.first(where: { $0.name == name }) else {
+            let hint = Suggestion.phrase(for: name, among: known.map { "--\($0.name)" })
+            let shown = isSilent ? nil : TerminalText.name(name).map { "'--\($0)'" }
+            throw UsageError(message: "unknown option \(shown ?? "(argument \(index + 1))")\(hint)")
+        }
+        guard option.placeholder != nil else {
             guard parts.count == 1 else { throw UsageError(message: "--\(name) takes no value") }
             flags.insert(name)
             return 0
         }
-        guard grammar.names.contains(name) else {
-            let hint = Suggestion.phrase(
-                for: name, among: (grammar.names.union(grammar.flags)).sorted().map { "--\($0)" })
-            let shown = grammar.isSilent ? nil : TerminalText.name(name).map { "'--\($0)'" }
-            throw UsageError(message: "unknown option \(shown ?? "(argument \(index + 1))")\(hint)")
-        }
-        guard values[name] == nil || grammar.repeatable.contains(name) else {
+        guard values[name] == nil || option.isRepeatable else {
             throw UsageError(message: "--\(name) is given more than once")
         }
-        if parts.count == 2 {
-            values[name, default: []].append(String(parts[1]))
-            return 0
+        guard let value = parts.count == 2 ? String(parts[1]) : next else {
+            throw UsageError(message: "--\(name) requires a value")
         }
-        guard let next else { throw UsageError(message: "--\(name) requires a value") }
-        values[name, default: []].append(next)
-        return 1
+        if case .choice(let choices) = option.kind, !choices.contains(value) {
+            throw UsageError(message: "--\(name) must be \(Options.alternatives(choices))")
+        }
+        values[name, default: []].append(value)
+        return parts.count == 2 ? 0 : 1
     }
 
     private static func unexpected(_ argument: String, at index: Int) -> UsageError {
@@ -91,4 +86,80 @@ struct Options: Sendable {
     func has(_ flag: String) -> Bool { flags.contains(flag) }
     /// Every value of a repeatable option, in order.
     func all(_ name: String) -> [String] { values[name] ?? [] }
+
+    private func isGiven(_ name: String) -> Bool { values[name] != nil || flags.contains(name) }
+
+    /// `a`, `a or b`, `one of a, b, c`.
+    static func alternatives(_ names: [String]) -> String {
+        names.count > 2 ? "one of \(names.joined(separator: ", "))" : names.joined(separator: " or ")
+    }
+}
+
+// MARK: Subcommands
+
+extension Options {
+    /// Checks that the words are those of a subcommand, with its own options alone.
+    private func check(_ grammar: CommandGrammar) throws(UsageError) {
+        var (leaf, rest) = (grammar, words[...])
+        while !leaf.subcommands.isEmpty {
+            guard let next = rest.first.flatMap({ leaf[$0] }) else {
+                let names = leaf.listedSubcommands.map(\.name)
+                let hint = Suggestion.phrase(for: rest.first ?? "", among: names)
+                throw UsageError(message: "expected \(Options.alternatives(names))\(hint)")
+            }
+            for option in leaf.scannedOptions where isGiven(option.name) && !next.accepts(option.name, within: leaf) {
+                throw UsageError(message: "--\(option.name) is for \(leaf.owners(of: option.name)) alone")
+            }
+            leaf = next
+            rest = rest.dropFirst()
+        }
+        try checkCount(rest.count, leaf)
+        for option in grammar.scannedOptions where leaf.requires(option.name) && !isGiven(option.name) {
+            throw UsageError(message: "--\(option.name) is required")
+        }
+        for group in leaf.alternatives {
+            let given = group.names.filter(isGiven)
+            if given.count > 1 { throw UsageError(message: "--\(given[1]) cannot be combined with --\(given[0])") }
+            if given.isEmpty, group.isRequired {
+                throw UsageError(message: "\(Options.alternatives(group.names.map { "--\($0)" })) is required")
+            }
+        }
+    }
+
+    private func checkCount(_ count: Int, _ leaf: CommandGrammar) throws(UsageError) {
+        var minimum = 0
+        for argument in leaf.arguments {
+            minimum += argument.minimumCount
+            if count < minimum {
+                throw UsageError(message: "\(leaf.name) requires \(argument.placeholder): \(argument.summary)")
+            }
+        }
+        guard count <= leaf.maximumWords else {
+            throw UsageError(
+                message: leaf.arguments.isEmpty
+                    ? "\(leaf.name) takes no arguments" : "\(leaf.name) takes \(leaf.argumentUsage)")
+        }
+    }
+}
+
+extension CommandGrammar {
+    /// All options that may be given, those of hidden subcommands included.
+    fileprivate var scannedOptions: [CommandOption] {
+        var known: Set<String> = []
+        return (options + subcommands.flatMap(\.scannedOptions)).filter { known.insert($0.name).inserted }
+    }
+
+    fileprivate func accepts(_ option: String, within parent: CommandGrammar) -> Bool {
+        (parent.options + scannedOptions).contains { $0.name == option }
+    }
+
+    fileprivate func requires(_ option: String) -> Bool { options.contains { $0.name == option && $0.isRequired } }
+
+    /// The subcommands with an option: `list`, `revoke and rotate`.
+    fileprivate func owners(of option: String) -> String {
+        subcommands.filter { $0.accepts(option, within: self) }.map(\.name).joined(separator: " and ")
+    }
+
+    /// `NAME CLAIM...`.
+    fileprivate var argumentUsage: String { arguments.map(\.usage).joined(separator: " ") }
 }

@@ -12,6 +12,12 @@ enum Output {
         if number != 0 { _ = failure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
     }
 
+    /// Writes bytes to standard output as they are.
+    static func bytes(_ bytes: [UInt8]) {
+        let number = write(bytes[...], to: 1)
+        if number != 0 { _ = failure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
+    }
+
     static func error(_ text: String) { _ = write(text, to: 2) }
 
     /// The first error of writing to standard output; `nil` if there was none.
@@ -29,7 +35,11 @@ enum Output {
 
     /// - Returns: 0, or the errno.
     private static func write(_ text: String, to descriptor: Int32) -> Int32 {
-        var bytes = ArraySlice(text.utf8)
+        write(ArraySlice(text.utf8), to: descriptor)
+    }
+
+    private static func write(_ whole: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
+        var bytes = whole
         while !bytes.isEmpty {
             let written = unsafe bytes.withUnsafeBytes { unsafe CLinux.write(descriptor, $0.baseAddress, $0.count) }
             if written < 0, martlet_errno() == EINTR { continue }

@@ -4,13 +4,13 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet reload`: has the running gateway reload its configuration, and waits for the result.
-struct ReloadCommand {
+struct ReloadCommand: Command {
     private static let timeout = Duration.seconds(15)
 
     private let admin: AdminAddress
 
-    init(_ options: Options, _ registry: ProviderRegistry) {
-        admin = AdminAddress(options, registry)
+    init(_ options: Options, _ program: Program) {
+        admin = AdminAddress(options, program.registry)
     }
 
     func run() -> ExitCode {
@@ -42,5 +42,21 @@ struct ReloadCommand {
                 "martlet reload: not reloaded: status \(response.status), \(code ?? "not a response of a gateway")\n")
             return .unavailable
         }
+    }
+}
+
+extension ReloadCommand {
+    static let grammar = CommandGrammar("reload", "Have the running gateway reload its configuration") { grammar in
+        grammar.details = """
+            Has the running gateway reload its configuration, through its admin listener, and waits for the result.
+            """
+        grammar.options = AdminAddress.options
+        grammar.alternatives = AdminAddress.alternatives
+        grammar.example("martlet reload", "ends with 78 if the new configuration has errors")
+        grammar.exits = [
+            .ok: "reloaded", .unavailable: "no gateway is running",
+            .configuration:
+                "the new configuration has errors, which are printed, and the old one stays in effect",
+        ]
     }
 }

@@ -8,7 +8,10 @@ internal import MartletServer
 internal import MartletTLS
 
 /// `martlet run`: serves until a signal ends it.
-struct RunCommand {
+struct RunCommand: Command {
+    static let servesUntilSignal = true
+    static let inheritsSockets = true
+
     private let path: String
     private let listen: String?
     private let registry: ProviderRegistry
@@ -16,11 +19,14 @@ struct RunCommand {
     /// Shared by all configurations, so that TLS sessions can be resumed after a reload.
     private let tickets = TLSTicketKeys(clock: .system)
 
-    init(_ options: Options, _ registry: ProviderRegistry, _ inherited: InheritedSockets) {
-        path = options["config"] ?? "config.yaml"
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        path = ConfigurationPath.of(options)
+        guard path != "-" else {
+            throw Options.UsageError(message: "--config must be a file, because a reload reads it again")
+        }
         listen = options["listen"]
-        self.registry = registry
-        self.inherited = inherited
+        self.registry = program.registry
+        inherited = program.inherited
     }
 
     func run() async -> ExitCode {
@@ -35,6 +41,7 @@ struct RunCommand {
             let gateway = try Gateway(blueprint, sink: sink)
             let signals = try Signals.stream()
             try await serve(gateway, signals)
+            if Terminal.output.isTerminal { Output.error("martlet: stopped\n") }
             return .ok
         } catch let error as StartError {
             Output.error("martlet: \(error)\n")
@@ -133,6 +140,10 @@ struct RunCommand {
                 try await gateway.start(inherited)
                 // The predecessor must not hand over to a process that shuts down.
                 if !Task.isCancelled { await takeOver(gateway) }
+                // Beside lines in JSON it would be in the way.
+                if Terminal.output.isTerminal, gateway.graph.blueprint.configuration.log.format != .json {
+                    Output.error(StartBanner(gateway).text(.error))
+                }
                 sender.yield(.started)
             } catch {
                 sender.yield(.startFailed)
@@ -185,5 +196,26 @@ struct RunCommand {
                 "configuration not reloaded; the running configuration stays in effect", ("reason", error.description))
             return .rejected(diagnostics.sorted.map(\.description) + [error.description])
         }
+    }
+}
+
+extension RunCommand {
+    static let grammar = CommandGrammar("run", "Serve until SIGTERM") { grammar in
+        grammar.details = """
+            Serves until SIGTERM or SIGINT, which let requests in progress finish. SIGHUP reloads the configuration, SIGUSR2
+            hands the listeners over to a new process of the executable.
+            """
+        grammar.options = [
+            .config,
+            .value(
+                "listen", "ADDRESS", .address,
+                "an address that replaces server.listen: 127.0.0.1:8080, [::1]:8080, unix:/run/a.sock"),
+        ]
+        grammar.example("martlet run", "serves the configuration of the working directory")
+        grammar.example("martlet run --config /etc/martlet/config.yaml", "serves that of an installed gateway")
+        grammar.exits = [
+            .ok: "clean shutdown", .unavailable: "an address is in use, or something that is required is unavailable",
+            .configuration: "the configuration has errors",
+        ]
     }
 }

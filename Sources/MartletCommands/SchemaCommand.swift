@@ -4,18 +4,13 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet schema`: the grammar of `config.yaml` as a JSON Schema, with the keys of all registered providers.
-struct SchemaCommand {
+struct SchemaCommand: Command {
     private let plugins: PluginOption
     private let registry: ProviderRegistry
 
-    /// The options of the command line.
-    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
-        try Options(arguments, allowing: [], repeatable: ["plugin"])
-    }
-
-    init(_ options: Options, _ registry: ProviderRegistry) {
+    init(_ options: Options, _ program: Program) {
         plugins = PluginOption(options)
-        self.registry = registry
+        self.registry = program.registry
     }
 
     func run() -> ExitCode {
@@ -33,5 +28,18 @@ struct SchemaCommand {
         let document = ConfigurationSchema.document(
             providers: registry.kinds.map { ($0.rawValue, registry.factory(for: $0)?.grammar) })
         return String(decoding: JSON.write(document), as: UTF8.self)
+    }
+}
+
+extension SchemaCommand {
+    static let grammar = CommandGrammar("schema", "Print the JSON Schema of the configuration") { grammar in
+        grammar.details = "Prints the JSON Schema (2020-12) of the configuration, for editors."
+        grammar.options = [
+            .value(
+                "plugin", "FILE", .file, "the shared library of a plugin, whose kinds of providers the schema has, too"
+            ).repeatable
+        ]
+        grammar.example("martlet schema > martlet.schema.json", "for the first line of config.yaml")
+        grammar.exits = [.ok: "printed", .configuration: "a library cannot be used"]
     }
 }

@@ -9,7 +9,7 @@ internal import MartletSession
 internal import MartletSignIn
 
 /// `martlet session list|end`: shows and ends the sessions of one subject.
-struct SessionCommand {
+struct SessionCommand: Command {
     private enum Action: String, CaseIterable {
         case list, end
     }
@@ -21,8 +21,6 @@ struct SessionCommand {
         let limit: Int?
         /// The session behind which the list starts.
         let start: String?
-
-        var isEmpty: Bool { provider == nil && limit == nil && start == nil }
 
         init(_ options: Options) throws(Options.UsageError) {
             provider = options["provider"]
@@ -44,27 +42,17 @@ struct SessionCommand {
     private let asJSON: Bool
     private let command: ConfiguredCommand
 
-    /// - Throws: `UsageError` unless there is an action and a subject.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        guard let word = options.words.first, let action = Action(rawValue: word) else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: Action.allCases.map(\.rawValue))
-            throw Options.UsageError(message: "expected one of list, end\(hint)")
-        }
+    /// - Throws: `UsageError` for an empty subject, and a limit that is no number.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         guard let subject = options["subject"], !subject.isEmpty else {
             throw Options.UsageError(message: "--subject is required")
         }
-        guard options["id"] == nil || action == .end else {
-            throw Options.UsageError(message: "--id is for end alone")
-        }
         filter = try Filter(options)
-        guard filter.isEmpty || action == .list else {
-            throw Options.UsageError(message: "--provider, --limit and --after are for list alone")
-        }
-        self.action = action
+        action = options.words.first.flatMap(Action.init) ?? .list
         self.subject = subject
         id = options["id"]
         asJSON = options.has("json")
-        command = ConfiguredCommand(options, registry)
+        command = ConfiguredCommand(options, program.registry)
     }
 
     func run() async -> ExitCode {
@@ -143,6 +131,7 @@ struct SessionCommand {
 
     private func list(_ sessions: any SessionStoring) async throws(SessionError) {
         var array = JSONArrayPrinter()
+        var table = TablePrinter("ID", "PROVIDER", "CREATED", "LAST SEEN", "UNTIL", "CLIENT")
         var (isBehind, count) = (filter.start == nil, 0)
         try await sessions.forEachSession(of: subject) { session in
             guard isBehind else {
@@ -150,12 +139,12 @@ struct SessionCommand {
                 return true
             }
             guard filter.provider.map({ session.provider.hasSameBytes(as: $0) }) ?? true else { return true }
-            if asJSON { array.print(session.entry) } else { Output.line(SessionCommand.line(session)) }
+            if asJSON { array.print(session.entry) } else { table.add(SessionCommand.line(session)) }
             count += 1
             return filter.limit.map { count < $0 } ?? true
         }
         guard isBehind else { throw SessionError("session.unknown", .invalid) }
-        if asJSON { array.finish() }
+        if asJSON { array.finish() } else { table.finish() }
     }
 
     private static func line(_ session: SessionSummary) -> String {
@@ -167,5 +156,38 @@ struct SessionCommand {
             session.id, session.provider, "created \(times[0])", "seen \(times[1])", "until \(times[2])", client,
         ]
         return columns.map(TerminalText.escaped).joined(separator: "\t")
+    }
+}
+
+extension SessionCommand {
+    static let grammar = CommandGrammar("session", "Show or end the sessions of a subject") { grammar in
+        grammar.details = """
+            Shows the sessions of a subject, or ends one of them or all. Needs a store that instances share: with memory: the
+            sessions are in the memory of the running gateway.
+            """
+        let subject = CommandOption.value("subject", "SUBJECT", .text, "the subject, as upstreams see it").required
+        grammar.subcommands = [
+            CommandGrammar("list", "List the sessions of a subject, the newest first") { list in
+                list.options = [
+                    subject,
+                    .value("provider", "NAME", .text, "list only sessions that this provider created"),
+                    .value("limit", "N", .number, "list at most N sessions"),
+                    .value("after", "ID", .text, "start the list behind this session"),
+                    .flag("json", "print a JSON array"), .config,
+                ]
+            },
+            CommandGrammar("end", "End one session, or all of a subject") { end in
+                end.options = [
+                    subject, .value("id", "ID", .text, "end only this session, as list shows it"),
+                    .flag("json", "print a JSON object"), .config,
+                ]
+            },
+        ]
+        grammar.example("martlet session list --subject usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3", "where a user is signed in")
+        grammar.example("martlet session end --subject apple:001234.abc", "signs a user out everywhere")
+        grammar.exits = [
+            .ok: "done", .usage: "no such session, or usage", .unavailable: "the store is unavailable",
+            .configuration: "the configuration has errors or the store is not shared",
+        ]
     }
 }

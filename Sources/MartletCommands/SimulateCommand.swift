@@ -5,7 +5,9 @@ internal import MartletServer
 internal import MartletSimulator
 
 /// `martlet simulate apple|wechat`: a standalone simulator, to test a configuration against.
-struct SimulateCommand {
+struct SimulateCommand: Command {
+    static let servesUntilSignal = true
+
     /// The simulator to run.
     enum Kind {
         case apple(SimulatedDevelopers)
@@ -16,19 +18,11 @@ struct SimulateCommand {
     private let address: SocketAddress
 
     /// - Throws: `UsageError` for an unknown simulator, an invalid address, application or key.
-    init(_ options: Options) throws(Options.UsageError) {
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         let specifications = options.all("app")
-        switch options.words.first {
-        case "apple":
-            guard specifications.isEmpty else { throw Options.UsageError(message: "--app is only valid for wechat") }
-            kind = .apple(try SimulatedDevelopers(options))
-        case "wechat":
-            guard !SimulatedDevelopers.isGiven(options) else {
-                throw Options.UsageError(message: "--team, --key and --refresh-limit are only valid for apple")
-            }
-            kind = .weChat(try SimulatedApp.list(specifications))
-        default: throw Options.UsageError(message: "expected apple or wechat")
-        }
+        kind =
+            options.words.first == "wechat"
+            ? .weChat(try SimulatedApp.list(specifications)) : .apple(try SimulatedDevelopers(options))
         guard let address = SocketAddress(options["listen"] ?? "127.0.0.1:0"), case .ip = address else {
             throw Options.UsageError(message: "--listen requires an address such as 127.0.0.1:9100")
         }
@@ -139,5 +133,47 @@ struct SimulatedApp: Equatable {
         case .officialAccount: "page"
         case .miniProgram: "mini"
         }
+    }
+}
+
+extension SimulateCommand {
+    static let grammar = CommandGrammar("simulate", "Run a local Apple or WeChat, to test a configuration against") {
+        grammar in
+        let listen = CommandOption.value(
+            "listen", "ADDRESS", .address, "the address to listen on, IP:PORT; default: a free port on 127.0.0.1")
+        grammar.details = """
+            A local Apple that signs any token, or a local WeChat that issues codes, to test a configuration against. Prints
+            the configuration for it and curl commands. Its tokens prove nothing: do not expose it to a network.
+            """
+        grammar.isSilent = true
+        grammar.subcommands = [
+            CommandGrammar("apple", "Sign in with Apple: keys, tokens, codes, transfers") { apple in
+                apple.options = [
+                    listen,
+                    .value("team", "TEAMID", .text, "the developer's team, ten characters of A-Z 0-9"),
+                    .value(
+                        "key", "KEYID=FILE", .text,
+                        "the id and the PEM file, private or public, of a P-256 key of the team; default: a generated "
+                            + "key SIMKEY0001 of the team SIMTEAM001"
+                    ).repeatable,
+                    .value(
+                        "refresh-limit", "N", .number,
+                        "throttle a refresh token after N verifications in a day; default: no limit"),
+                ]
+            },
+            CommandGrammar("wechat", "WeChat: codes and user information") { weChat in
+                weChat.options = [
+                    listen,
+                    .value(
+                        "app", "ID:SECRET:VARIANT", .text,
+                        "an application, where VARIANT is mobile, website, official_account or mini_program; default: one "
+                            + "application of each variant"
+                    ).repeatable,
+                ]
+            },
+        ]
+        grammar.example("martlet simulate apple --listen 127.0.0.1:9101", "an Apple at a fixed address")
+        grammar.example("martlet simulate wechat", "a WeChat with an application of each variant")
+        grammar.exits = [.ok: "stopped by SIGTERM or SIGINT", .unavailable: "the address is in use"]
     }
 }

@@ -42,11 +42,6 @@ struct SimulatedDevelopers {
         }
     }
 
-    /// Whether one of the options is given.
-    static func isGiven(_ options: Options) -> Bool {
-        !options.all("key").isEmpty || options["team"] != nil || options["refresh-limit"] != nil
-    }
-
     /// Reads `KEYID=FILE`.
     private static func key(_ text: String, team: String) throws(Options.UsageError) -> Key {
         let parts = text.split(separator: "=", maxSplits: 1).map { String($0) }

@@ -6,7 +6,7 @@ internal import MartletServer
 
 /// `martlet upstream list|drain|restore`: the state of the running gateway's endpoints, and taking one out of use and
 /// back.
-struct UpstreamCommand {
+struct UpstreamCommand: Command {
     private static let timeout = Duration.seconds(10)
 
     private enum Action: String, CaseIterable { case list, drain, restore }
@@ -17,25 +17,11 @@ struct UpstreamCommand {
     private let printsJSON: Bool
     private let admin: AdminAddress
 
-    /// The options of its arguments.
-    static func options(_ arguments: [String]) throws(Options.UsageError) -> Options {
-        try Options(arguments, allowing: AdminAddress.options, flags: ["json"], words: 3)
-    }
-
-    /// - Throws: `UsageError` unless there is an action with its words.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        guard let word = options.words.first, let action = Action(rawValue: word) else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: Action.allCases.map(\.rawValue))
-            throw Options.UsageError(message: "expected one of list, drain, restore\(hint)")
-        }
-        self.action = action
-        guard options.words.count == (action == .list ? 1 : 3) else {
-            throw Options.UsageError(
-                message: action == .list ? "list takes no names" : "expected \(word) NAME URL")
-        }
+    init(_ options: Options, _ program: Program) {
+        action = options.words.first.flatMap(Action.init) ?? .list
         (upstream, endpoint) = action == .list ? ("", "") : (options.words[1], options.words[2])
         printsJSON = options.has("json")
-        admin = AdminAddress(options, registry)
+        admin = AdminAddress(options, program.registry)
     }
 
     func run() -> ExitCode {
@@ -81,17 +67,20 @@ struct UpstreamCommand {
             Output.line(String(decoding: response.body, as: UTF8.self).trimmingNewline)
             return .ok
         }
+        var table = TablePrinter("UPSTREAM", "ENDPOINT", "STATE", "REASON")
         for upstream in upstreams {
             let name = upstream.object?["name"]?.string ?? ""
             for endpoint in upstream.object?["endpoints"]?.array ?? [] {
                 guard let endpoint = endpoint.object else { continue }
                 let address = endpoint["address"]?.string.map { " (\($0))" } ?? ""
-                let reason = endpoint["reason"]?.string.flatMap { $0.isEmpty ? nil : "  \($0)" } ?? ""
-                Output.line(
-                    "\(name)  \(endpoint["endpoint"]?.string ?? "")\(address)  \(endpoint["state"]?.string ?? "")\(reason)"
-                )
+                let columns = [
+                    name, "\(endpoint["endpoint"]?.string ?? "")\(address)", endpoint["state"]?.string ?? "",
+                    endpoint["reason"]?.string ?? "",
+                ]
+                table.add(columns.map(TerminalText.escaped).joined(separator: Terminal.output.isTerminal ? "\t" : "  "))
             }
         }
+        table.finish()
         return .ok
     }
 
@@ -104,4 +93,40 @@ struct UpstreamCommand {
 extension String {
     /// Without a newline at the end.
     fileprivate var trimmingNewline: String { hasSuffix("\n") ? String(dropLast()) : self }
+}
+
+extension UpstreamCommand {
+    static let grammar = CommandGrammar("upstream", "Show the running gateway's endpoints; take one out of use") {
+        grammar in
+        grammar.details = """
+            Shows the state of the running gateway's endpoints, or takes one out of use and back, through its admin listener.
+            Requests that an endpoint has are finished; it gets no others until it is restored or the gateway ends.
+            """
+        let shared: [CommandOption] =
+            [.flag("json", "print the response of the gateway, as JSON")] + AdminAddress.options
+        let named: [CommandArgument] = [
+            .one("NAME", .text, "the upstream, as in the configuration"),
+            .one("URL", .url, "the endpoint, as in the configuration"),
+        ]
+        grammar.subcommands = [
+            CommandGrammar("list", "Show every endpoint") { $0.options = shared },
+            CommandGrammar("drain", "Take an endpoint out of use") { drain in
+                drain.arguments = named
+                drain.options = shared
+            },
+            CommandGrammar("restore", "Use an endpoint again") { restore in
+                restore.arguments = named
+                restore.options = shared
+            },
+        ]
+        for index in grammar.subcommands.indices {
+            grammar.subcommands[index].alternatives = AdminAddress.alternatives
+        }
+        grammar.example("martlet upstream list", "the endpoints with their state")
+        grammar.example("martlet upstream drain api http://127.0.0.1:9000", "before a machine is updated")
+        grammar.exits = [
+            .ok: "done", .unavailable: "no such upstream or endpoint, or no gateway is running",
+            .configuration: "the configuration has errors",
+        ]
+    }
 }

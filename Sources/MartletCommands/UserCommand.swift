@@ -6,7 +6,7 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet user add|passwd|disable|enable|delete|show|unlock|list`: manages the password users in `accounts:`.
-struct UserCommand {
+struct UserCommand: Command {
     private let action: UserAdministration.Action
     private let name: String
     private let command: ConfiguredCommand
@@ -14,24 +14,9 @@ struct UserCommand {
     private let asJSON: Bool
     private let filter: UserAdministration.Filter
 
-    /// - Throws: `UsageError` unless the words are an action and, except for `list`, one name.
-    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        guard let word = options.words.first, let action = UserAdministration.Action(rawValue: word) else {
-            let words = UserAdministration.Action.allCases.map(\.rawValue)
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: words)
-            throw Options.UsageError(message: "expected one of \(words.joined(separator: ", "))\(hint)")
-        }
-        let names = options.words.dropFirst()
-        guard names.count == (action.takesName ? 1 : 0) else {
-            throw Options.UsageError(
-                message: action.takesName ? "\(word) requires the user's name" : "list takes no name")
-        }
-        for name in ["limit", "after"] where options[name] != nil && action != .list {
-            throw Options.UsageError(message: "--\(name) is for list alone")
-        }
-        guard !options.has("disabled") || action == .list else {
-            throw Options.UsageError(message: "--disabled is for list alone")
-        }
+    /// - Throws: `UsageError` for a limit that is no number.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        action = options.words.first.flatMap(UserAdministration.Action.init) ?? .list
         let limit = options["limit"].map { Int($0) ?? 0 }
         guard limit.map({ $0 > 0 }) ?? true else {
             throw Options.UsageError(message: "--limit requires a number of users")
@@ -39,9 +24,8 @@ struct UserCommand {
         filter = UserAdministration.Filter(
             onlyDisabled: options.has("disabled"), after: options["after"] ?? "", limit: limit)
         asJSON = options.has("json")
-        self.action = action
-        name = names.first ?? ""
-        command = ConfiguredCommand(options, registry)
+        name = options.words.dropFirst().first ?? ""
+        command = ConfiguredCommand(options, program.registry)
         provider = options["provider"]
     }
 
@@ -74,11 +58,11 @@ struct UserCommand {
 
     private func perform(_ administration: UserAdministration) async throws(StartError) {
         guard action.takesName else {
-            var array = JSONArrayPrinter()
+            var (array, table) = (JSONArrayPrinter(), TablePrinter("NAME", "STATE"))
             try await administration.list(filter) { user in
-                if asJSON { array.print(user.json) } else { Output.line(user.line) }
+                if asJSON { array.print(user.json) } else { table.add(user.line) }
             }
-            if asJSON { array.finish() }
+            if asJSON { array.finish() } else { table.finish() }
             return
         }
         let name = name
@@ -131,5 +115,46 @@ struct UserCommand {
                 code: "user.many_providers", message: "--provider is required: one of \(names)", exit: .usage)
         }
         return maker
+    }
+}
+
+extension UserCommand {
+    static let grammar = CommandGrammar("user", "Manage password users") { grammar in
+        grammar.details = """
+            Manages password users in the account store. The password is read from a prompt on a terminal, otherwise from the
+            first line of standard input, of which the rest is ignored; it is never an argument. passwd, disable and delete
+            end the user's sessions.
+            """
+        grammar.isSilent = true
+        let shared: [CommandOption] = [
+            .json, .config, .value("provider", "NAME", .text, "the provider, if several providers store users"),
+        ]
+        let named = [
+            ("add", "Add a user; reads the password"), ("passwd", "Change a password; reads the new one"),
+            ("disable", "Reject logins of a user"), ("enable", "Accept logins of a user again"),
+            ("delete", "Delete a user"), ("show", "Show a user and the account"),
+            ("unlock", "End the throttling after failed logins"),
+        ].map { name, summary in
+            CommandGrammar(name, summary) { action in
+                action.arguments = [.one("NAME", .text, "the user's name")]
+                action.options = shared
+            }
+        }
+        let list = CommandGrammar("list", "List users") { list in
+            list.options =
+                [
+                    .flag("disabled", "list only users that are disabled"),
+                    .value("limit", "N", .number, "list at most N users"),
+                    .value("after", "NAME", .text, "list the users behind this name: the last one of the page before"),
+                ] + shared
+        }
+        grammar.subcommands = named + [list]
+        grammar.example("martlet user add ada", "asks for the password")
+        grammar.example("martlet user list --disabled --json", "the users that cannot log in")
+        grammar.exits = [
+            .ok: "done", .unavailable: "a store is unavailable",
+            .configuration:
+                "the configuration has errors or no user store, or unlock needs a store that instances share",
+        ]
     }
 }

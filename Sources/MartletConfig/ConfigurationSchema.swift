@@ -11,6 +11,7 @@ package import MartletJSON
     package static func document(providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
         var members: [(String, JSONValue)] = [
             ("$schema", "https://json-schema.org/draft/2020-12/schema"),
+            ("$id", "urn:martlet:configuration:1"),
             ("title", "Martlet configuration"),
         ]
         members += block(GatewayConfiguration.grammar)
@@ -85,15 +86,17 @@ package import MartletJSON
     }
 
     private static func literal(_ text: String) -> JSONValue {
-        switch text {
-        case "true": true
-        case "false": false
-        default:
-            if text.hasPrefix("[") {
-                .array(text.dropFirst().dropLast().split(separator: ", ").map { .string(String($0)) })
-            } else {
-                Int64(text).map { .integer($0) } ?? .string(text)
-            }
+        ConfigurationNode(defaultText: text).map(literal) ?? .string(text)
+    }
+
+    private static func literal(_ node: ConfigurationNode) -> JSONValue {
+        switch node.content {
+        case .mapping(let entries): .object(JSONObject(entries.map { ($0.key.value, literal($0.value)) }))
+        case .sequence(let elements): .array(elements.map(literal))
+        case .scalar(let scalar) where scalar.isPlain && scalar.text == "true": true
+        case .scalar(let scalar) where scalar.isPlain && scalar.text == "false": false
+        case .scalar(let scalar):
+            (scalar.isPlain ? Int64(scalar.text) : nil).map { .integer($0) } ?? .string(scalar.text)
         }
     }
 
@@ -105,16 +108,22 @@ package import MartletJSON
         ["not": ["required": .array(names.map { .string($0) })]]
     }
 
-    /// Provider blocks by `kind`, each with the keys of its plugin.
+    /// Provider blocks by `kind`, each with the keys of its plugin; an error is that of its kind alone.
     private static func provider(_ providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
-        let kinds = providers.map { kind, grammar -> JSONValue in
-            guard let grammar else {
-                return ["type": "object", "properties": ["kind": ["const": .string(kind)]], "required": ["kind"]]
-            }
+        guard !providers.isEmpty else { return ["not": [:]] }
+        let kinds = providers.compactMap { kind, grammar -> JSONValue? in
+            guard let grammar else { return nil }
             let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "The kind of the plugin.")
-            return .object(JSONObject(block(grammar.adding([kindKey] + ProviderConfiguration.sharedKeys))))
+            return [
+                "if": ["properties": ["kind": ["const": .string(kind)]], "required": ["kind"]],
+                "then": .object(JSONObject(block(grammar.adding([kindKey] + ProviderConfiguration.sharedKeys)))),
+            ]
         }
-        return kinds.isEmpty ? ["not": [:]] : ["oneOf": .array(kinds)]
+        return [
+            "type": "object", "required": ["kind"],
+            "properties": ["kind": ["enum": .array(providers.map { .string($0.kind) })]],
+            "allOf": .array(kinds),
+        ]
     }
 
     /// A condition has a claim with exactly one test, or `any`, `max_age` or `acr` as its only key.

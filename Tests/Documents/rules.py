@@ -42,6 +42,7 @@ RULES = [
     Rule("config.yaml", "curl -i http://127.0.0.1:8080/v1/orders", status=401, prints="credential_missing"),
     Rule("config.yaml", "curl -i http://127.0.0.1:9901/readyz", status=200, prints='"status"'),
     Rule("config.yaml", "martlet check", prints="ok"),
+    Rule("config.yaml", "martlet schema", prints="$id"),
     Rule("config.yaml", "kill -HUP"),
     Rule("APIKeys.md", "martlet key create", prints="mak_"),
     Rule("APIKeys.md", "martlet key list --json", prints='"subject":"billing"'),

@@ -205,7 +205,7 @@ extension AppleConfiguration {
         ConfigurationGrammar([
             .required(
                 "audiences", .list(.text, nonEmpty: true),
-                "The client ids whose tokens are accepted; a token's `aud` must be one of them."),
+                "The client ids (bundle ids and Services IDs) whose tokens are accepted; a token's `aud` must be one."),
             .optional(
                 "issuers", .list(.text, nonEmpty: true), default: "[\(Defaults.issuer)]",
                 "The accepted values of a token's `iss`."
@@ -218,7 +218,9 @@ extension AppleConfiguration {
                 "algorithms", .list(.choice(Algorithm.allCases.map(\.rawValue)), nonEmpty: true), default: "[RS256]",
                 "The accepted signature algorithms."),
             .optional("leeway", .duration, default: "0s", "How long after its `exp` a token is still accepted."),
-            .optional("timeout", .duration, default: "5s", "The timeout of one call to Apple."),
+            .optional(
+                "timeout", .duration, default: "5s",
+                "The timeout of a call to Apple; keys are fetched with `jwks.fetch_timeout`."),
             .optional(
                 "max_age", .duration, default: "24h", "How long after its `iat` a token is accepted as a bearer token."),
             .optional(
@@ -229,8 +231,9 @@ extension AppleConfiguration {
                 "The form in which the app puts the nonce into its request to Apple."),
             .optional(
                 "login_max_age", .duration, default: "10m", "How long after its `iat` a token is accepted for a login."),
-            .optional("team_id", DeveloperID.shape, "The id of the developer team."),
-            .optional("key_id", DeveloperID.shape, "The id of the key that signs calls to Apple."),
+            .optional("team_id", DeveloperID.shape, "The id of the developer team: ten capitals and digits."),
+            .optional(
+                "key_id", DeveloperID.shape, "The id of the key that signs calls to Apple: ten capitals and digits."),
             .optional(
                 "keys", .list(.block(of: DeveloperKeyBlock.self), nonEmpty: true),
                 "Several keys, for a change of keys; the last one is used."),

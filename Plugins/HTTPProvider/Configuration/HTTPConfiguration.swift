@@ -89,15 +89,16 @@ public struct HTTPConfiguration: ConfigurationDecodable {
                 "The service: https, or a loopback address, or `unix:/path/to/socket:/path`."),
             .optional(
                 "accepts", .list(.block(of: AcceptRule.self), nonEmpty: true),
-                "The credentials that are sent to the service; no others are."),
+                "The credentials that are sent; each entry has one of the next four keys."),
             .optional(
                 "sign_in", .boolean, default: "false", "Whether the bodies of logins are sent to the service, too."),
             .optional("timeout", .duration, default: "1s", "The timeout of a call, with the time that it waits."),
-            .optional("cache", .block(of: Cache.self), "Which responses are reused."),
+            .optional("cache", .block(of: Cache.self), default: "{}", "Which responses are reused."),
             .optional(
                 "cache_key", .list(.choice(Part.allCases.map(\.rawValue)), nonEmpty: false),
                 default: "[]", "The parts of a request that responses depend on."),
-            .optional("circuit", .block(of: CircuitBlock.self), "When the service is not called for a while."),
+            .optional(
+                "circuit", .block(of: CircuitBlock.self), default: "{}", "When the service is not called for a while."),
         ]).withSecret(
             "signing_key", required: false, "The key that signs calls: `whsec_` and 24 to 64 bytes in base64.")
     }

@@ -163,13 +163,19 @@ extension OIDCConfiguration {
             .optional(
                 "preset", .choice(Preset.allCases.map(\.rawValue)),
                 "A known service whose keys are filled in; a key that is written wins."),
-            .optional("tenant", .text, "The id of the directory, for `preset: microsoft`."),
+            .optional("tenant", .text, "The id of the directory, which `preset: microsoft` needs."),
             .optional("base_url", .url, "Where the service is, for `preset: keycloak` and `preset: auth0`."),
-            .optional("issuer", .text, "The issuer; its keys and endpoints are discovered below this URL."),
+            .optional(
+                "issuer", .text,
+                "The issuer; its keys and endpoints are discovered below this URL. Required without a preset."),
             .optional(
                 "issuers", .list(.text, nonEmpty: true), "The accepted values of a token's `iss`; by default `issuer`."),
-            .optional("jwks_url", .url, "The URL of the issuer's key set, instead of discovery."),
-            .optional("jwks_file", .path, "A file with the issuer's key set, instead of discovery."),
+            .optional(
+                "jwks_url", .url, "The URL of the issuer's key set, instead of discovery; https, or a loopback address."
+            ),
+            .optional(
+                "jwks_file", .path,
+                "A file with the issuer's key set, instead of discovery; read with the configuration."),
             .required(
                 "audiences", .list(.text, nonEmpty: true), "Who tokens are for; one of them must be in a token's `aud`."
             ),
@@ -189,11 +195,16 @@ extension OIDCConfiguration {
                 "authorized_parties", .list(.text, nonEmpty: true),
                 "The clients whose bearer tokens are accepted; `azp` is required then."),
             .optional("subject_claim", .text, default: "sub", "The claim that identifies the user."),
-            .optional("rename", .map(.text), "New names of claims, for rules and headers."),
+            .optional(
+                "rename", .map(.text),
+                "New names of claims, for rules and headers; not `iss`, `sub`, `aud`, `exp`, `iat`, `nbf`, `azp` or `cnf`."
+            ),
             .optional("leeway", .duration, default: "0s", "How long after its `exp` a token is still accepted."),
             .optional(
                 "max_age", .duration, default: "24h", "How long after its `iat` a token is accepted as a bearer token."),
-            .optional("timeout", .duration, default: "5s", "The timeout of one call to the issuer."),
+            .optional(
+                "timeout", .duration, default: "5s",
+                "The timeout of a call to the issuer; keys are fetched with `jwks.fetch_timeout`."),
             .optional(
                 "accepts", .list(.block(of: AcceptBlock.self), nonEmpty: true),
                 "What opaque tokens begin with; only these are sent to `introspection`."),

@@ -51,8 +51,9 @@ extension PasswordConfiguration {
                 "users", UsersSetting.shape, default: "accounts",
                 "The source of users: the account store, or `htpasswd:` and a file, relative to this one."),
             .optional(
-                "hash", .block(of: HashSetting.self), "How new passwords are hashed, and old ones rehashed at login."),
-            .optional("throttle", .block(of: ThrottleLimits.self), "The limits for failed logins."),
+                "hash", .block(of: HashSetting.self), default: "{}",
+                "How new passwords are hashed, and old ones rehashed at login."),
+            .optional("throttle", .block(of: ThrottleLimits.self), default: "{}", "The limits for failed logins."),
             .optional(
                 "min_length", .integer(Defaults.lengths), default: "8",
                 "The minimum length of a new password, in characters."),

@@ -53,7 +53,8 @@ struct ThrottleLimits: ConfigurationDecodable {
             .optional("window", .duration, default: "2m", "The time in which they are counted."),
             .optional("ban", .duration, default: "5m", "How long logins of this user are then rejected."),
             .optional(
-                "per_address", .block(of: AddressLimits.self), "The same for one address, for all users together."),
+                "per_address", .block(of: AddressLimits.self), default: "{}",
+                "The same for one address, for all users together."),
         ])
     }
 

@@ -100,15 +100,17 @@ struct Demo {
 
     /// The text to print.
     func page() throws(DemoError) -> DemoPage {
-        DemoPage(
+        try writeTokens()
+        return DemoPage(
             gateway: gateway.addresses.first ?? "", origin: address.origin, admin: gateway.adminAddress ?? "",
             apple: simulators.appleURL,
             weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
             authority: certificate?.authorityFile,
-            tokens: try tokens(), plugins: plugins.entries, note: address.note)
+            plugins: plugins.entries, note: address.note)
     }
 
-    private func tokens() throws(DemoError) -> DemoPage.Tokens {
+    /// Writes the tokens that the printed commands send: a terminal is no place for them.
+    private func writeTokens() throws(DemoError) {
         let apple = simulators.apple
         let (audience, subject) = (DemoConfiguration.audience, "001234.0123456789abcdef0123456789abcdef.0001")
         do {
@@ -116,11 +118,18 @@ struct Demo {
             var staff = apple.token(audience: audience, subject: "001234.0123456789abcdef0123456789abcdef.0002")
             staff.claims["email"] = "ada@example.com"
             staff.claims["is_private_email"] = "false"
-            return DemoPage.Tokens(
-                good: try apple.mint(.good, audience: audience, subject: subject),
-                expired: try apple.mint(.expired, audience: audience, subject: subject),
-                forged: try apple.mint(.forged, audience: audience, subject: subject),
-                staff: try apple.mint(staff, by: key))
+            let good = try apple.mint(.good, audience: audience, subject: subject)
+            let tokens: [(DemoPage.File, String)] = [
+                (.good, good), (.expired, try apple.mint(.expired, audience: audience, subject: subject)),
+                (.forged, try apple.mint(.forged, audience: audience, subject: subject)),
+                (.staff, try apple.mint(staff, by: key)),
+            ]
+            for (file, token) in tokens {
+                _ = try folder.write(Array("Authorization: Bearer \(token)\n".utf8), to: file.rawValue)
+            }
+            _ = try folder.write(Array(#"{"identity_token": "\#(good)"}"#.utf8), to: DemoPage.File.login.rawValue)
+        } catch let error as StartError {
+            throw DemoError(message: error.message, exit: error.exit)
         } catch {
             throw DemoError(message: "cannot sign: \(error)", exit: .internalFault)
         }

@@ -5,13 +5,14 @@ private import MartletSimulator
 ///
 /// Every command works in any shell. A response that a later command needs is stored in the demo's folder.
 struct DemoPage {
-    /// Tokens of the simulated Apple.
-    struct Tokens {
-        let good: String
-        let expired: String
-        let forged: String
+    /// The files with tokens of the simulated Apple: headers for `curl -H @FILE`, and the body of a login.
+    enum File: String, CaseIterable {
+        case good = "good-token"
+        case expired = "expired-token"
+        case forged = "forged-token"
         /// With an e-mail address at `example.com`.
-        let staff: String
+        case staff = "staff-token"
+        case login = "login.json"
     }
 
     /// The listener's address, as the gateway reports it.
@@ -25,11 +26,10 @@ struct DemoPage {
     let weChat: String
     /// Where the receiver of the webhook lists the events.
     let webhook: String
-    /// The folder in which commands store responses for later commands.
+    /// The folder with the tokens, in which commands store responses for later commands.
     let folder: String
     /// The PEM file of the certificate authority; `nil` is clear text.
     let authority: String?
-    let tokens: Tokens
     /// The providers that bring a simulator of their own.
     let plugins: [DemoPlugins.Entry]
     /// Printed beside the gateway's address.
@@ -108,25 +108,25 @@ struct DemoPage {
                     command: curl("/v1/orders")),
                 Step(
                     expectation: "200: a valid Apple token; the upstream gets X-Auth-Subject, but not the token",
-                    command: curl("/v1/orders?page=2", bearer(tokens.good))),
+                    command: curl("/v1/orders?page=2", bearer(.good))),
                 Step(
                     expectation: "401 credential_invalid: the token has expired",
-                    command: curl("/v1/orders", bearer(tokens.expired))),
+                    command: curl("/v1/orders", bearer(.expired))),
                 Step(
                     expectation: "401 credential_invalid: the token is forged, signed with another key",
-                    command: curl("/v1/orders", bearer(tokens.forged))),
+                    command: curl("/v1/orders", bearer(.forged))),
                 Step(
                     expectation: "200: a credential is optional on this route",
                     command: curl("/hello/world")),
                 Step(
                     expectation: "401 credential_invalid: an invalid credential is never treated as anonymous",
-                    command: curl("/hello/world", bearer(tokens.expired))),
+                    command: curl("/hello/world", bearer(.expired))),
                 Step(
                     expectation: "403 not_allowed: authenticated, but the e-mail address is not at example.com",
-                    command: curl("/v1/staff/plans", bearer(tokens.good))),
+                    command: curl("/v1/staff/plans", bearer(.good))),
                 Step(
                     expectation: "200: an e-mail address at example.com, which the upstream gets as X-User-Email",
-                    command: curl("/v1/staff/plans", bearer(tokens.staff))),
+                    command: curl("/v1/staff/plans", bearer(.staff))),
                 Step(
                     expectation: "400 request_invalid: an ambiguous path is never forwarded",
                     command: curl("/public/..%2fv1/orders", "--path-as-is")),
@@ -147,7 +147,7 @@ struct DemoPage {
             steps: [
                 Step(
                     expectation: "200: an Apple token is exchanged for a session of the gateway",
-                    command: curl("/auth/login/apple", json, "-d '{\"identity_token\": \"\(tokens.good)\"}'")
+                    command: curl("/auth/login/apple", json, "-d @\(folder)/\(File.login.rawValue)")
                         + store("apple")),
                 Step(
                     expectation: "200: the session's access token authenticates the same subject",
@@ -283,7 +283,7 @@ struct DemoPage {
     private var app: String { DemoConfiguration.apps[0].id }
     private var json: String { "-H 'Content-Type: application/json'" }
 
-    private func bearer(_ token: String) -> String { "-H 'Authorization: Bearer \(token)'" }
+    private func bearer(_ file: File) -> String { "-H @\(folder)/\(file.rawValue)" }
 
     private func post(_ url: String, _ body: String) -> String { "curl -i \(json) -d '\(body)' '\(url)'" }
 

@@ -5,28 +5,26 @@ internal import MartletServer
 
 /// `martlet plugin new NAME`: writes the package of a plugin. `martlet plugin probe`, which only the gateway starts, loads
 /// a library for a trial.
-enum PluginCommand {
+enum PluginCommand: Command {
     case new(PluginName, api: String?)
     case probe(path: String, report: Int32)
 
     /// - Throws: `UsageError` unless the words are a verb and its argument.
-    init(_ options: Options) throws(Options.UsageError) {
-        guard options.words.count == 2 else { throw Options.UsageError(message: "expected new and a name") }
-        switch options.words[0] {
-        case "new":
-            guard let name = PluginName(options.words[1]) else {
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        let argument = options.words.dropFirst().first ?? ""
+        guard options.words.first == "probe" else {
+            guard let name = PluginName(argument) else {
                 throw Options.UsageError(
                     message:
                         "the name must be that of a Swift type: letters and digits, beginning with an uppercase letter")
             }
             self = .new(name, api: options["api"])
-        case "probe":
-            guard let report = options[PluginTrial.option].flatMap({ Int32($0) }), report > 2 else {
-                throw Options.UsageError(message: "probe is for the gateway itself")
-            }
-            self = .probe(path: options.words[1], report: report)
-        default: throw Options.UsageError(message: "expected new")
+            return
         }
+        guard let report = options[PluginTrial.option].flatMap({ Int32($0) }), report > 2 else {
+            throw Options.UsageError(message: "probe is for the gateway itself")
+        }
+        self = .probe(path: argument, report: report)
     }
 
     func run() -> ExitCode {
@@ -91,5 +89,34 @@ enum PluginCommand {
         defer { unsafe free(absolute) }
         let text = unsafe String(cString: absolute)
         return unsafe access("\(text)/modules/MartletProvider.swiftinterface", R_OK) == 0 ? text : nil
+    }
+}
+
+extension PluginCommand {
+    static let grammar = CommandGrammar("plugin", "Write the package of a provider in a shared library") { grammar in
+        grammar.subcommands = [
+            CommandGrammar("new", "Write a package that builds and passes its tests") { new in
+                new.details = """
+                    Writes a folder NAME with the package of a provider in a shared library, which builds and passes its tests
+                    as it is. An existing folder is not touched.
+                    """
+                new.arguments = [
+                    .one("NAME", .text, "the name of a Swift type, such as Line; the provider's kind is then line")
+                ]
+                new.options = [
+                    .value(
+                        "api", "FOLDER", .folder, "the public API; default: ../lib/martlet/api beside the executable")
+                ]
+            },
+            CommandGrammar("probe", "For the gateway itself") { probe in
+                probe.isHidden = true
+                probe.arguments = [.one("FILE", .file, "the shared library of a plugin")]
+                probe.options = [.value(PluginTrial.option, "DESCRIPTOR", .number, "where the report is written to")]
+            },
+        ]
+        grammar.example("martlet plugin new Line", "the folder Line with a provider of kind line")
+        grammar.exits = [
+            .ok: "written", .configuration: "the folder exists or cannot be written, or there is no API",
+        ]
     }
 }

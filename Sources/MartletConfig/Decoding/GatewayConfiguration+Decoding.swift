@@ -8,13 +8,14 @@ extension GatewayConfiguration {
                 "The name of this process in log lines, metrics and `/readyz`; the host's name and six random characters if absent."
             ),
             .optional(
-                "server", .block(of: ServerConfiguration.self), "Listeners, limits and timeouts of the client side."),
+                "server", .block(of: ServerConfiguration.self), default: "{}",
+                "Listeners, limits and timeouts of the client side."),
             .optional(
-                "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]),
+                "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]), default: "{}",
                 "Health, metrics and the dashboard; `off` disables them."),
-            .optional("log", .block(of: LogConfiguration.self), "Log level and format."),
+            .optional("log", .block(of: LogConfiguration.self), default: "{}", "Log level and format."),
             .optional(
-                "store", .block(of: StoreConfiguration.self),
+                "store", .block(of: StoreConfiguration.self), default: "{ url: \"memory:\" }",
                 "The store that instances share: sessions, issuers' keys, nonces, throttles."),
             .optional(
                 "accounts", .block(of: AccountsConfiguration.self),
@@ -22,7 +23,8 @@ extension GatewayConfiguration {
             .optional(
                 "webhooks", .list(.block(of: WebhookConfiguration.self), nonEmpty: false), default: "[]",
                 "Where events of accounts are delivered; they need `accounts`."),
-            .optional("outbox", .block(of: OutboxConfiguration.self), "The bounds of the queue of events."),
+            .optional(
+                "outbox", .block(of: OutboxConfiguration.self), default: "{}", "The bounds of the queue of events."),
             .optional(
                 "mail", .block(of: MailConfiguration.self),
                 "The mail server for registrations and password resets; it needs `accounts`."),
@@ -31,7 +33,8 @@ extension GatewayConfiguration {
             .optional(
                 "browser", .block(of: BrowserConfiguration.self),
                 "Sign-in pages and sessions in cookies, for browsers; it needs `sessions`."),
-            .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and cached."),
+            .optional(
+                "jwks", .block(of: JWKSConfiguration.self), default: "{}", "How issuers' keys are fetched and cached."),
             .optional(
                 "assertion", .block(of: AssertionConfiguration.self),
                 "A signed assertion of the caller's identity for upstreams; none if absent."),
@@ -39,13 +42,15 @@ extension GatewayConfiguration {
                 "well_known", .block(of: WellKnownConfiguration.self),
                 "Documents under `/.well-known/` for app platforms."),
             .optional(
-                "forward_auth", .block(of: ForwardAuthConfiguration.self),
+                "forward_auth", .block(of: ForwardAuthConfiguration.self), default: "{}",
                 "How the checks of a proxy that asks before it forwards are responded to."),
             .optional("providers", .map(.provider), "Identity providers, by name."),
             .optional(
                 "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
                 "Shared libraries that bring further kinds of providers."),
-            .optional("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
+            .optional(
+                "upstreams", .map(.block(of: UpstreamConfiguration.Block.self)),
+                "Where requests are sent, by name; it can be left out where a proxy is trusted and no route has one."),
             .optional(
                 "rate_limits", .map(.block(of: RateLimitConfiguration.Block.self)),
                 "Limits on how often requests may come, by name; routes name them in `limits.rate`."),

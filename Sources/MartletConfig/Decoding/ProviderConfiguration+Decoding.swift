@@ -1,6 +1,6 @@
 extension ProviderConfiguration {
     /// The keys that every provider has, besides `kind`.
-    static let sharedKeys: [ConfigurationGrammar.Key] = [
+    package static let sharedKeys: [ConfigurationGrammar.Key] = [
         .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others.")
     ]
 
@@ -38,7 +38,9 @@ extension ProviderConfiguration {
     ) {
         diagnostics.error(
             .configUnknownKind, at: kind.location,
-            "\(title) has kind \(quoted(kind.value)), which no plugin provides\(Suggestion.phrase(for: kind.value, among: known))"
+            "\(title) has kind \(quoted(kind.value)), which no plugin provides"
+                + Suggestion.phrase(for: kind.value, among: known)
+                + (known.isEmpty ? "" : "; the kinds are \(known.sorted().joined(separator: ", "))")
         )
     }
 }

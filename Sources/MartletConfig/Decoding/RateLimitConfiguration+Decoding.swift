@@ -14,16 +14,18 @@ extension RateLimitConfiguration {
             return .init([
                 .required(
                     "key", .either([name, .list(name, nonEmpty: true)]),
-                    "What is counted by: `subject`, `provider`, `address`, `route`, `host`, `header:<name>`, or a list of them."
+                    "What is counted by: `subject`, `provider`, `address` (IPv6 by /64), `route`, `host`, `header:<name>`; a list counts by all of them together."
                 ),
                 .required("rate", RequestRate.shape, "Requests per second, minute or hour: `100/s`."),
                 .optional(
                     "burst", .integer(1...RateLimitConfiguration.maximumBurst),
                     "How many requests may come at a time; the number of `rate` if absent."),
-                .optional("shared", .boolean, default: "false", "Whether it counts over all instances, in the store."),
+                .optional(
+                    "shared", .boolean, default: "false",
+                    "Whether it counts over all instances, in the store; not with `memory:`."),
                 .optional(
                     "on_store_error", .choice(StoreErrorPolicy.allCases.map(\.rawValue)), default: "local",
-                    "While the store does not respond: each process counts for itself, or no request passes, or all do."
+                    "While the store does not respond: each process counts for itself, or no request passes, or all do. Only with `shared`."
                 ),
             ])
         }

@@ -41,7 +41,7 @@ struct RouteAuthentication: ConfigurationDecodable {
                 "credentials", .list(.choice(CredentialKind.allCases.map(\.rawValue)), nonEmpty: true),
                 default: "[session, direct]",
                 "Accepted credentials: session tokens, or credentials of the provider itself."),
-            .optional("max_age", .duration, "The maximum age of the credential."),
+            .optional("max_age", .duration, "The maximum age of the credential's proof; an older one gets 403."),
             .optional(
                 "browser", .choice(BrowserHandling.allCases.map(\.rawValue)),
                 "`never`: a page that a browser requests without a session is a 401, not a redirect to the sign-in page."

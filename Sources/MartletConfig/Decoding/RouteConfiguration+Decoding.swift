@@ -32,7 +32,8 @@ extension RouteConfiguration: ConfigurationDecodable {
                 "split", .list(.block(of: RouteSplitShare.self), nonEmpty: true),
                 "Instead of `upstream`: upstreams that share the requests."),
             .optional(
-                "mirror", .block(of: RouteMirror.self), "Another upstream that gets copies of the requests."),
+                "mirror", .block(of: RouteMirror.self),
+                "Beside `upstream` or `split`: an upstream that gets copies of requests."),
             .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
                 "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),

@@ -17,7 +17,8 @@ struct RouteCrossOrigin: ConfigurationDecodable {
                 "methods", .list(.text, nonEmpty: true), default: "[GET, HEAD, POST]", "The methods that pages may use."
             ),
             .optional(
-                "headers", .list(.text, nonEmpty: false), default: "[]", "The request headers that pages may set."),
+                "headers", .list(.text, nonEmpty: false), default: "[]",
+                "The request headers that pages may set, such as `authorization`."),
             .optional(
                 "expose", .list(.text, nonEmpty: false), default: "[]", "The response headers that pages may read."),
             .optional(

@@ -81,7 +81,7 @@ extension HeaderConfiguration {
                     "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
                     "An attribute of the caller."),
                 .optional("claim", .text, "A claim of the caller."),
-                .optional("value", .text, "A constant."),
+                .optional("value", .text, "A constant of printable ASCII, for every request of the route."),
                 .optional(
                     "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
                     "How characters other than printable ASCII are encoded."),

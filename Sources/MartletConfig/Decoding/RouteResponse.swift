@@ -8,7 +8,9 @@ struct RouteRedirect: ConfigurationDecodable {
                 "to", .text,
                 "The target: a URL, or a path on the same host; `$path`, `$query` and `$host` are those of the request."
             ),
-            .optional("status", .integer(301...308), default: "307", "301, 302, 303, 307 or 308."),
+            .optional(
+                "status", .integer(301...308), default: "307",
+                "`301`, `302`, `303`, `307` or `308`; browsers keep `301` and `308` for long."),
         ])
     }
 
@@ -36,7 +38,9 @@ struct RouteRespond: ConfigurationDecodable {
         ConfigurationGrammar([
             .optional("status", .integer(statuses), default: "200", "200 to 599, other than redirects."),
             .optional("body", .text, "The body; none if absent."),
-            .optional("body_file", .path, "A file with the body, of at most 1 MiB."),
+            .optional(
+                "body_file", .path,
+                "Instead: a file with the body, of at most 1 MiB, which is read with the configuration."),
             .optional("content_type", .text, default: defaultContentType, "The media type of the body."),
         ])
         .withAtMostOne(of: ["body", "body_file"])

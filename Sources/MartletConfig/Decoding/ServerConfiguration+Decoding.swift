@@ -3,7 +3,7 @@ extension ServerConfiguration: ConfigurationDecodable {
         .init([
             .optional(
                 "listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true),
-                "The listeners; `127.0.0.1:8080` if absent."),
+                default: "[{ address: 127.0.0.1:8080 }]", "The listeners."),
             .optional(
                 "workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto",
                 "Number of event loops; `auto` is one per core."),
@@ -13,15 +13,15 @@ extension ServerConfiguration: ConfigurationDecodable {
             .optional(
                 "strip_headers", .list(.text, nonEmpty: false),
                 "Headers that only peers in `trusted_proxies` may send; replaces the default list."),
-            .optional("limits", .block(of: Limits.self), "Limits on client connections and requests."),
+            .optional("limits", .block(of: Limits.self), default: "{}", "Limits on client connections and requests."),
             .optional(
-                "paths", .block(of: PathOptions.self),
+                "paths", .block(of: PathOptions.self), default: "{}",
                 "Handling of ambiguous paths."),
-            .optional("timeouts", .block(of: ServerTimeouts.self), "Timeouts of the client side."),
+            .optional("timeouts", .block(of: ServerTimeouts.self), default: "{}", "Timeouts of the client side."),
             .optional(
                 "overload", .block(of: OverloadConfiguration.self),
                 "When requests are rejected because there is too much to do; never if absent."),
-            .optional("http2", .block(of: HTTP2Configuration.self), "Limits of HTTP/2 connections."),
+            .optional("http2", .block(of: HTTP2Configuration.self), default: "{}", "Limits of HTTP/2 connections."),
             .optional(
                 "health", .block(of: HealthPath.self),
                 "The readiness endpoint of every listener, for load balancers on other hosts."),

@@ -135,7 +135,8 @@ extension StoreConfiguration: ConfigurationDecodable {
                 .optional(
                     "pool", .integer(2...64), default: "4",
                     "Connections to each Redis node; one is for writes that wait for replicas."),
-                .optional("timeouts", .block(of: StoreTimeouts.self), "Timeouts of connections and commands."),
+                .optional(
+                    "timeouts", .block(of: StoreTimeouts.self), default: "{}", "Timeouts of connections and commands."),
                 .optional(
                     "seal", .block(of: StoreSealConfiguration.self),
                     "Authenticates what instances believe when they read it from the store."),
@@ -331,7 +332,8 @@ extension JWKSConfiguration: ConfigurationDecodable {
             .optional(
                 "unknown_kid_cooldown", .duration, default: "60s",
                 "The minimum interval between fetches for unknown key ids."),
-            .optional("negative_ttl", .duration, default: "5m", "How long an unknown key id is cached."),
+            .optional(
+                "negative_ttl", .duration, default: "5m", "How long a key id that does not exist is cached as unknown."),
             .optional("fetch_timeout", .duration, default: "3s", "The timeout of one fetch."),
         ])
     }

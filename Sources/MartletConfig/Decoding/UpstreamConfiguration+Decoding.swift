@@ -15,7 +15,8 @@ extension UpstreamConfiguration {
                     .list(.either([.text, .block(of: EndpointConfiguration.Block.self)]), nonEmpty: true),
                     "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request; or `{ url: http://host, weight: 2, backup: true }`."
                 ),
-                .optional("timeouts", .block(of: UpstreamTimeouts.self), "Timeouts of the upstream side."),
+                .optional(
+                    "timeouts", .block(of: UpstreamTimeouts.self), default: "{}", "Timeouts of the upstream side."),
                 .optional(
                     "host", .text, default: "keep",
                     "The `Host` sent to the upstream: `keep` (the client's), `endpoint`, or a name."),

@@ -143,7 +143,9 @@ extension HealthCheckConfiguration: ConfigurationDecodable {
         .init([
             .optional("path", .pattern("^/"), default: "/", "Path and query of the probe."),
             .optional("interval", .duration, default: "5s", "From one probe of an endpoint to the next, at most."),
-            .optional("timeout", .duration, default: "1s", "For a whole probe; at most `interval`."),
+            .optional(
+                "timeout", .duration, default: "1s",
+                "For a whole probe; at most `interval`, which is also the default where it is shorter."),
             .optional(
                 "healthy", .integer(1...100), default: "2",
                 "Successes in a row after which an unhealthy endpoint is used again."),
@@ -152,7 +154,8 @@ extension HealthCheckConfiguration: ConfigurationDecodable {
                 "Failures in a row after which an endpoint is not used any more."),
             .optional(
                 "expect", .list(.text, nonEmpty: true), default: "[200-399]", "Status codes of a success, or ranges."),
-            .optional("host", .text, "`Host` of the probe; the endpoint's name if absent."),
+            .optional(
+                "host", .text, "`Host` of the probe; without it the endpoint's name, and the port that is probed."),
             .optional("port", .integer(1...65535), "The port to probe; the endpoint's if absent."),
             .optional(
                 "grpc", .boolean, default: "false", "Calls `grpc.health.v1.Health/Check` instead of a GET of `path`."),
@@ -246,7 +249,7 @@ extension OutlierConfiguration: ConfigurationDecodable {
             .optional("window", .duration, default: "30s", "How long failures count for the error rate."),
             .optional(
                 "base_ejection", .duration, default: "1s", "The first ejection; each further one is twice as long."),
-            .optional("max_ejection", .duration, default: "60s", "The longest ejection."),
+            .optional("max_ejection", .duration, default: "60s", "The longest ejection; at least `base_ejection`."),
             .optional(
                 "max_ejected", Percentage.shape, default: "50%",
                 "The largest share of endpoints that are out of use at a time, unhealthy and drained ones included; "

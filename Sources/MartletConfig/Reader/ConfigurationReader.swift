@@ -14,7 +14,8 @@ public struct ConfigurationReader {
 
     let entries: [ConfigurationNode.Entry]
     /// The keys of the block's grammar, where its type has one.
-    let grammarKeys: [String]?
+    var grammarKeys: [String]? { grammar?.keyNames }
+    private let grammar: ConfigurationGrammar?
     /// Every requested key, in order.
     var requestedKeys: [String] = []
     /// Unknown keys that were reported already.
@@ -30,7 +31,7 @@ public struct ConfigurationReader {
         }
         self.title = title
         self.entries = entries
-        grammarKeys = grammar?.keyNames
+        self.grammar = grammar
         location = node.location
     }
 
@@ -60,9 +61,11 @@ public struct ConfigurationReader {
         var count = 0
         for key in keys where !isKnown(key.value) && !reportedKeys.contains(key.value) {
             count += 1
-            let hint =
-                count <= Suggestion.maximumSuggestions
-                ? Suggestion.phrase(for: key.value, among: grammarKeys ?? requestedKeys) : ""
+            var hint = ""
+            if count <= Suggestion.maximumSuggestions {
+                hint = Suggestion.phrase(for: key.value, among: grammarKeys ?? requestedKeys)
+                if hint.isEmpty { hint = KeyIndex.phrase(for: key.value, in: grammar) }
+            }
             diagnostics.error(
                 .configUnknownKey, at: key.location, "unknown key \(quoted(key.value)) in \(title)\(hint)")
         }

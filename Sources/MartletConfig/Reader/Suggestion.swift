@@ -10,7 +10,8 @@
     /// Errors of one kind that get a suggestion, to bound the time.
     static let maximumSuggestions = 100
 
-    /// The candidate with the smallest edit distance from `name`, at most a third of the letters.
+    /// The candidate with the smallest edit distance from `name`, at most a third of the letters; else the
+    /// first one that begins with it.
     package static func nearest(to name: String, among candidates: [String]) -> String? {
         let wanted = folded(name)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
@@ -22,7 +23,16 @@
             let distance = distance(wanted, letters)
             if distance <= allowed, distance < (best?.distance ?? .max) { best = (candidate, distance) }
         }
-        return best?.name
+        return best?.name ?? longer(than: wanted, among: candidates)
+    }
+
+    /// The first candidate that begins with a word, such as `warning` for `warn`.
+    private static func longer(than wanted: [UInt8], among candidates: [String]) -> String? {
+        guard wanted.count >= 3 else { return nil }
+        return candidates.prefix(maximumCandidates).first { candidate in
+            let letters = folded(candidate)
+            return letters.count > wanted.count && letters.starts(with: wanted)
+        }
     }
 
     /// `headerBytes`, `Header-Bytes` and `header_bytes` compare equal.

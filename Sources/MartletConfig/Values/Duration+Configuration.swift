@@ -12,7 +12,11 @@ extension Duration: ConfigurationQuantity {
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a duration").text
         guard let parsed = Self.milliseconds(text) else {
-            throw node.error(.configBadDuration, "\(quoted(text)) is not a duration such as 250ms, 10s, 15m, 1h or 30d")
+            let isNumber = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            throw node.error(
+                .configBadDuration,
+                "\(quoted(text)) is not a duration such as 250ms, 10s, 15m, 1h or 30d"
+                    + (isNumber ? " (did you mean \(quoted(text + "s"))?)" : ""))
         }
         guard parsed <= Int(Self.longestConfigured.wholeMilliseconds) else {
             throw node.error(.configBadDuration, "\(quoted(text)) is longer than 3650d")

@@ -9,12 +9,27 @@ struct PathGlob: ConfigurationValue {
         }
     }
 
+    /// The pattern with its other characters percent-encoded, if they are letters of other languages.
+    private static func encodingHint(for text: String) -> String {
+        let ascii = text.utf8.filter { $0 < 0x80 }
+        guard ascii.count < text.utf8.count, text.utf8.count <= 64,
+            ascii.allSatisfy({ (0x21...0x7E).contains($0) && !"?#\\".utf8.contains($0) })
+        else { return "" }
+        let digits = Array("0123456789ABCDEF")
+        let encoded = text.utf8.map { byte -> String in
+            byte < 0x80
+                ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 0xF)])"
+        }
+        return " (did you mean '\(encoded.joined())'?)"
+    }
+
     /// Why a text is not a path pattern that a request can match; `nil` if it is one.
     static func validationError(in text: String) -> String? {
         guard text.hasPrefix("/") else { return "must begin with '/'" }
         guard text.utf8.count <= 2048 else { return "is too long" }
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#\\".utf8.contains($0) }) else {
             return "has a character that no normalized path has: percent-encode it, and leave the query out"
+                + encodingHint(for: text)
         }
         let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {

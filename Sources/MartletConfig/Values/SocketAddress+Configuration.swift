@@ -5,9 +5,20 @@ extension SocketAddress: ConfigurationValue {
         guard let address = SocketAddress(text, relativeTo: node.location.file) else {
             throw node.error(
                 .configBadAddress,
-                "\(quoted(text)) is not an address such as 127.0.0.1:8080, [::]:8443, unix:/run/martlet.sock or fd:3")
+                "\(quoted(text)) is not an address such as 127.0.0.1:8080, [::]:8443, unix:/run/martlet.sock or fd:3"
+                    + Self.hint(for: text))
         }
         self = address
+    }
+
+    /// The addresses that were probably meant by a port alone, or by a port of `localhost`.
+    private static func hint(for text: String) -> String {
+        let isLocal = text.hasPrefix("localhost:")
+        let digits = isLocal ? text.dropFirst(10) : text.hasPrefix(":") ? text.dropFirst() : text[...]
+        guard let port = UInt16(digits), "\(port)" == digits else { return "" }
+        return isLocal
+            ? " (did you mean '127.0.0.1:\(port)'?)"
+            : " (did you mean '0.0.0.0:\(port)', or '127.0.0.1:\(port)' for this machine alone?)"
     }
 
     /// Parses an address, such as the value of `--listen`; `nil` if invalid. A relative socket path is relative to

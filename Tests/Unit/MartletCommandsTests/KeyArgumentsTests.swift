@@ -5,10 +5,7 @@ import Testing
 
 @Suite struct `The arguments of key commands` {
     private func arguments(_ words: [String]) throws -> KeyArguments {
-        try KeyArguments(
-            Options(
-                words, allowing: ["subject", "expires", "grace", "limit", "after"], flags: ["account"],
-                repeatable: ["claims", "scope"], words: 2, isSilent: true))
+        try KeyArguments(Options(words, KeyCommand.grammar))
     }
 
     private func creation(_ words: String...) throws -> KeyArguments.Creation? {

@@ -10,9 +10,7 @@ import Testing
 
 @Suite struct `The command that moves users between teams` {
     private func command(_ arguments: String...) throws -> MigrateCommand {
-        let options = try Options(
-            arguments, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
-        return try MigrateCommand(options, ProviderRegistry())
+        try MigrateCommand(Options(arguments, MigrateCommand.grammar), Program(ProviderRegistry()))
     }
 
     @Test func `takes export with a team, and import with or without a file`() throws {
@@ -34,9 +32,7 @@ import Testing
 
     @Test(arguments: invalid) func `anything else is a usage error`(_ arguments: [String]) {
         #expect(throws: Options.UsageError.self) {
-            let options = try Options(
-                arguments, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
-            _ = try MigrateCommand(options, ProviderRegistry())
+            _ = try MigrateCommand(Options(arguments, MigrateCommand.grammar), Program(ProviderRegistry()))
         }
     }
 

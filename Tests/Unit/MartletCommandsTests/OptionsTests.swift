@@ -2,24 +2,39 @@ import Testing
 
 @testable import MartletCommands
 
+/// A command without subcommands.
+private func command(_ options: [CommandOption] = [], words: Int = 0, isSilent: Bool = false) -> CommandGrammar {
+    CommandGrammar("test", "Test") { grammar in
+        grammar.options = options
+        grammar.isSilent = isSilent
+        guard words > 0 else { return }
+        grammar.arguments = [
+            CommandArgument(placeholder: "WORD", kind: .text, summary: "words", minimumCount: 0, maximumCount: words)
+        ]
+    }
+}
+
+private func values(_ names: String...) -> [CommandOption] { names.map { .value($0, "X", .text, "a value") } }
+
+private let online = CommandOption.flag("online", "a flag")
+
 @Suite struct `Options of commands` {
     @Test func `values follow a space or an equals sign`() throws {
         let options = try Options(
-            ["--config", "a.yaml", "--listen=127.0.0.1:0", "--online"], allowing: ["config", "listen"],
-            flags: ["online"])
+            ["--config", "a.yaml", "--listen=127.0.0.1:0", "--online"], command(values("config", "listen") + [online]))
         #expect(options["config"] == "a.yaml" && options["listen"] == "127.0.0.1:0" && options.has("online"))
-        let odd = try Options(["--config=a=b", "--listen", "--x"], allowing: ["config", "listen"])
+        let odd = try Options(["--config=a=b", "--listen", "--x"], command(values("config", "listen")))
         #expect(odd["config"] == "a=b" && odd["listen"] == "--x" && odd["other"] == nil && !odd.has("online"))
-        #expect(try Options(["--config="], allowing: ["config"])["config"] == "")
+        #expect(try Options(["--config="], command(values("config")))["config"] == "")
     }
 
     @Test func `words are allowed between options, and after two hyphens whatever they look like`() throws {
-        let options = try Options(["add", "--config", "a", "ann"], allowing: ["config"], words: 2)
+        let options = try Options(["add", "--config", "a", "ann"], command(values("config"), words: 2))
         #expect(options.words == ["add", "ann"] && options["config"] == "a")
-        let odd = try Options(["add", "--", "--config"], allowing: ["config"], words: 2)
+        let odd = try Options(["add", "--", "--config"], command(values("config"), words: 2))
         #expect(odd.words == ["add", "--config"] && odd["config"] == nil)
-        #expect(throws: Options.UsageError.self) { try Options(["a", "b", "c"], allowing: [], words: 2) }
-        #expect(throws: Options.UsageError.self) { try Options(["a", "--", "--", "c"], allowing: [], words: 2) }
+        #expect(throws: Options.UsageError.self) { try Options(["a", "b", "c"], command(words: 2)) }
+        #expect(throws: Options.UsageError.self) { try Options(["a", "--", "--", "c"], command(words: 2)) }
     }
 
     static let invalid: [([String], String)] = [
@@ -35,7 +50,7 @@ import Testing
 
     @Test(arguments: invalid) func `anything else is rejected with a reason`(arguments: [String], message: String) {
         do {
-            _ = try Options(arguments, allowing: ["config"], flags: ["online"])
+            _ = try Options(arguments, command(values("config") + [online]))
             Issue.record("\(arguments) were accepted")
         } catch {
             #expect(error.message == message && !error.wantsHelp)
@@ -43,14 +58,15 @@ import Testing
     }
 
     @Test func `repeatable options have all their values`() throws {
-        let options = try Options(["--header", "A: 1", "--header=B: 2"], allowing: [], repeatable: ["header"])
+        let options = try Options(
+            ["--header", "A: 1", "--header=B: 2"], command([.value("header", "LINE", .text, "a line").repeatable]))
         #expect(options.all("header") == ["A: 1", "B: 2"] && options.all("other").isEmpty)
     }
 
     @Test func `errors of a command whose arguments may be passwords do not contain them`() {
         for arguments in [["a", "b", "hunter2"], ["--hunter2"], ["--hunter2=x"], ["a", "-hunter2", "b"]] {
             do {
-                _ = try Options(arguments, allowing: ["config"], words: 2, isSilent: true)
+                _ = try Options(arguments, command(values("config"), words: 2, isSilent: true))
                 Issue.record("\(arguments) were accepted")
             } catch {
                 #expect(!error.message.contains("hunter2") && !error.message.isEmpty)
@@ -61,7 +77,7 @@ import Testing
     @Test(arguments: [["--help"], ["-h"], ["add", "--help"], ["--config", "a", "-h", "--nonsense"]])
     func `help can be requested anywhere`(arguments: [String]) {
         do {
-            _ = try Options(arguments, allowing: ["config"], words: 2)
+            _ = try Options(arguments, command(values("config"), words: 2))
             Issue.record("\(arguments) were accepted")
         } catch {
             #expect(error.wantsHelp)

@@ -53,8 +53,13 @@ private func inner(
     }
 
     @Test func `describes providers by kind`() throws {
-        let kinds = try #require(schema().object?["$defs"]?.object?["provider"]?.object?["oneOf"]?.array)
-        let properties = try #require(kinds[1].object?["properties"]?.object)
+        let provider = try #require(schema().object?["$defs"]?.object?["provider"]?.object)
+        #expect(provider["properties"]?.object?["kind"]?.object?["enum"] == ["apple", "greeting"])
+        let kinds = try #require(provider["allOf"]?.array)
+        #expect(kinds.count == 1, "a kind without a grammar has any keys")
+        let condition = kinds[0].object?["if"]?.object?["properties"]?.object?["kind"]?.object
+        #expect(condition?["const"]?.string == "greeting")
+        let properties = try #require(kinds[0].object?["then"]?.object?["properties"]?.object)
         #expect(
             properties.members.map(\.name) == [
                 "greetings", "timeout", "app_secret", "app_secret_file", "kind", "bulkhead",
@@ -131,7 +136,8 @@ private func inner(
                 return "\(key.name): \(defaults(inner))"
             }
             guard let fallback = key.fallback else { return nil }
-            return "\(key.name): \(fallback.contains(":") ? "\"\(fallback)\"" : fallback)"
+            let isPlain = fallback.hasPrefix("[") || fallback.hasPrefix("{") || !fallback.contains(":")
+            return "\(key.name): \(isPlain ? fallback : "\"\(fallback)\"")"
         }
         return "{ \(keys.joined(separator: ", ")) }"
     }

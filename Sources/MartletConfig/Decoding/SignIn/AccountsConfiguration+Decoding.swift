@@ -10,7 +10,7 @@ extension AccountsConfiguration: ConfigurationDecodable {
             .optional(
                 "key_files", .list(.path, nonEmpty: true),
                 "Several keys, for a change of keys: the last one encrypts, all decrypt."),
-            .optional("deletion", .block(of: DeletionConfiguration.self), "How accounts are deleted."),
+            .optional("deletion", .block(of: DeletionConfiguration.self), default: "{}", "How accounts are deleted."),
             .optional(
                 "claims_from", .list(.block(of: AccountClaimSource.self), nonEmpty: false),
                 "Claims of logins that become claims of the account."),

@@ -6,7 +6,7 @@ extension BrowserConfiguration: ConfigurationDecodable {
             .required(
                 "origin", .pattern("^https?://[^/?#@]+$"),
                 "The public origin, from which every absolute URL is built; `http` only of a loopback address."),
-            .optional("cookie", .block(of: BrowserCookieRules.self), "The session's cookie."),
+            .optional("cookie", .block(of: BrowserCookieRules.self), default: "{}", "The session's cookie."),
             .optional(
                 "return_to", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
                 "Exact origins, besides the own one, that a browser may return to."),
@@ -14,9 +14,12 @@ extension BrowserConfiguration: ConfigurationDecodable {
                 "native_redirects", .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://)"), nonEmpty: false),
                 default: "[]",
                 "Exact URLs of apps: of a scheme of their own with a dot, or `https`."),
-            .optional("pages", .block(of: BrowserPagesConfiguration.self), "How the sign-in pages look."),
             .optional(
-                "register", .boolean, default: "false", "Whether the form for passwords may create accounts."),
+                "pages", .block(of: BrowserPagesConfiguration.self), default: "{}", "How the sign-in pages look."),
+            .optional(
+                "register", .boolean, default: "false",
+                "Whether the form for passwords may create accounts; it needs a provider of the kind `password` with `users: accounts`."
+            ),
         ])
     }
 

@@ -8,7 +8,9 @@ extension BrowserPagesConfiguration: ConfigurationDecodable {
         .init([
             .optional("title", .text, "What the pages call this service, up to 64 characters."),
             .optional("logo_file", .path, "An SVG, PNG, JPEG or WebP file, up to 256 KiB."),
-            .optional("accent", .pattern("^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"), "The color of buttons: `#0a7`."),
+            .optional(
+                "accent", .pattern("^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+                "The color of buttons, `\"#0a7\"` or `\"#00aa77\"`, in quotes."),
             .optional(
                 "links", .list(.block(of: Link.self), nonEmpty: false), default: "[]",
                 "Links at the bottom of the pages, such as to a privacy policy; up to 8."),
@@ -51,7 +53,7 @@ extension BrowserPagesConfiguration.Link: ConfigurationDecodable {
         .init([
             .required("text", .block(of: LinkTexts.self), "The text, by language; at least one."),
             .required(
-                "url", .pattern("^(/|https?://)"), "A path of this gateway, or an `https` URL."),
+                "url", .pattern("^(/|https?://)"), "A path of this gateway, such as `/privacy`, or an `https` URL."),
         ])
     }
 

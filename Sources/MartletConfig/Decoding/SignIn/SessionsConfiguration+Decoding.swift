@@ -22,7 +22,7 @@ extension SessionsConfiguration: ConfigurationDecodable {
                 "How long a worker may cache a session; `0s` queries the store each time."),
             .optional(
                 "dpop", .choice(SessionBinding.allCases.map(\.rawValue)), default: SessionBinding.off.rawValue,
-                "Whether the sessions of apps may be, or have to be, bound to a key of the client."),
+                "Whether the sessions of apps may be, or have to be, bound to a key of the client (RFC 9449)."),
             .optional("path", .pattern("^/"), default: "/auth", "The path prefix of the sign-in endpoints."),
             .optional(
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
@@ -105,7 +105,8 @@ struct SignInLimits: ConfigurationDecodable {
         .init([
             .optional(
                 "login", .list(.text, nonEmpty: true),
-                "The rate limits of requests with the credential of a login: names in `rate_limits`.")
+                "The rate limits of requests with the credential of a login: at most 8 names in `rate_limits`, none of which counts by `subject` or `provider`."
+            )
         ])
     }
 

@@ -10,7 +10,7 @@ extension WebhookConfiguration: ConfigurationDecodable {
             .required("url", .url, "Where events are posted: https, or http of a loopback address."),
             .required(
                 "events", .list(.text, nonEmpty: true),
-                "Types of events, such as `account.created`, `account.*` or `*`."),
+                "Types of events, such as `account.created`, `account.*`, or `*` for all but `login.*`."),
             .optional("timeout", .duration, default: "5s", "The timeout of one delivery."),
             .optional("max_age", .duration, default: "7d", "The age after which an event is not retried."),
         ]).withSecret("secret", required: true, "The signing key: `whsec_` and 24 to 64 bytes in base64.")

@@ -1,0 +1,59 @@
+internal import MartletConfig
+internal import MartletServer
+
+/// What `martlet run` prints on a terminal when it serves: addresses to open, and what the configuration has.
+struct StartBanner {
+    /// The addresses of listeners, as URLs where they can be opened.
+    let listeners: [String]
+    let dashboard: String?
+    let file: String
+    let routes: [String]
+    let providers: [String]
+    let upstreams: [String]
+    /// The store's URL without credentials.
+    let store: String
+
+    /// The names that a list has at most.
+    private static let maximumNames = 6
+
+    /// The lines; names come first.
+    func text(_ terminal: Terminal) -> String {
+        var rows = listeners.map { ("listening", $0) }
+        if let dashboard { rows.append(("dashboard", dashboard)) }
+        rows += [
+            ("routes", Self.list(routes)), ("providers", Self.list(providers)), ("upstreams", Self.list(upstreams)),
+            ("store", store),
+        ]
+        let title = "\(terminal.styled("martlet \(Gateway.version)", .bold))  \(TerminalText.escaped(file))"
+        let lines = rows.map { name, value in
+            "  \(terminal.styled(name, .dim))\(String(repeating: " ", count: 11 - name.count))\(TerminalText.escaped(value))"
+        }
+        return ([title] + lines).joined(separator: "\n") + "\n"
+    }
+
+    /// `3: a, b, c`.
+    private static func list(_ names: [String]) -> String {
+        guard !names.isEmpty else { return "none" }
+        let shown = names.prefix(maximumNames).joined(separator: ", ")
+        return "\(names.count): \(shown)" + (names.count > maximumNames ? ", …" : "")
+    }
+}
+
+extension StartBanner {
+    /// The banner of a gateway that serves.
+    init(_ gateway: Gateway) {
+        let configuration = gateway.graph.blueprint.configuration
+        let secure = configuration.server.listeners.map { $0.tls != nil }
+        listeners = gateway.addresses.enumerated().map { index, address in
+            let isSecure = secure.indices.contains(index) && secure[index]
+            return address.hasPrefix("unix:") ? address : "\(isSecure ? "https" : "http")://\(address)"
+        }
+        dashboard = gateway.adminAddress.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)/" }
+        file = configuration.source.file
+        routes = configuration.routes.map(\.name.value)
+        providers = configuration.providers.map(\.name.value)
+        upstreams = configuration.upstreams.map(\.name.value)
+        let url = configuration.store.url.value
+        store = url == "memory:" ? "memory" : RedactedURL(url, isFromVariable: false)?.text ?? "Redis"
+    }
+}
