@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletCore
 internal import MartletRedis
 

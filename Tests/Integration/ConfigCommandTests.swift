@@ -11,7 +11,7 @@ import Testing
     ) throws -> CommandResult {
         let words = ([try Executable.martlet()] + arguments).map { "'\($0)'" }.joined(separator: " ")
         return try run(
-            "/bin/sh", ["-c", "cd '\(folder.path)' && exec \(words)"], input: input, environment: environment)
+            "/bin/sh", ["-c", "cd '\(folder.path)' && exec \(words)"], environment: environment, input: input)
     }
 
     @Test func `show prints a configuration that means the same, without secrets`() throws {

@@ -50,7 +50,9 @@ struct InlineVerifier {
         repeat {
             guard let job = waiting.popFirst() else { break }
             switch Self.verify(job) {
-            case .decided(let result): completed.append((job, result))
+            case .decided(let result):
+                job.count(result)
+                completed.append((job, result))
             case .waits(let identity): others(job, identity)
             }
         } while clock.monotonicTime.nanoseconds < end

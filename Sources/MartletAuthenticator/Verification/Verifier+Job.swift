@@ -83,11 +83,15 @@ extension Verifier.Job {
     func complete(_ result: VerificationResult) { sink.receive([finished(with: result)]) }
 
     func finished(with result: VerificationResult) -> FinishedVerification {
-        if case .provider(let handle) = target {
-            let isFailure = if case .failure = result { true } else { false }
-            handle.verifications.count(clock.monotonicTime.since(startedAt), failed: isFailure)
-        }
+        count(result)
         return FinishedVerification(exchange: exchange, epoch: epoch, result: result)
+    }
+
+    /// Counts the result at the provider.
+    func count(_ result: VerificationResult) {
+        guard case .provider(let handle) = target else { return }
+        let isFailure = if case .failure = result { true } else { false }
+        handle.verifications.count(clock.monotonicTime.since(startedAt), failed: isFailure)
     }
 }
 

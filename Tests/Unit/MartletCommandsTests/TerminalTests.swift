@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletCore
 import Testing
 
 @testable import MartletCommands
