@@ -26,7 +26,7 @@ let evolving: [SwiftSetting] =
 /// that library as well, as an object file that stands before the archives (`.tools/release`).
 let exporting: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--export-dynamic"]),
-    .unsafeFlags(Context.environment["MARTLET_SWIFT_RUNTIME"].map { [$0] } ?? []),
+    .unsafeFlags(Context.environment["MARTLET_SWIFT_RUNTIME"].map { [$0, "-use-ld=lld"] } ?? []),
 ]
 
 /// One room of `Sources/`: a library target with its unit tests in `Tests/Unit/<name>Tests`.
