@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages docs clients browser issuer bench load ci clean
+.PHONY: help run build test unit integration release deb image chart packages lint format fuzz counts floods fleet measures stores pages docs clients browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,20 @@ integration: ## The black-box tests alone
 release: ## Build the optimized binary, statically linked with Swift's library
 	@.tools/deps build
 	@.tools/release
+
+deb: ## Build Debian's packages of the release executable into .packages (after make release)
+	@.tools/deps packages
+	@.tools/deb/build
+
+image: ## Build the container image with buildah, podman or docker, and write it to .packages
+	@.tools/image/build
+
+chart: ## Check and pack the Helm chart of Examples/kubernetes
+	@.tools/chart
+
+packages: ## Install, upgrade and remove the packages, run the image, check the chart (after make release; ARGS=deb)
+	@.tools/deps packages
+	@Tests/Packages/run $(ARGS)
 
 lint: ## Check format, imports, sizes, forbidden constructs, words and pages
 	@Tests/Lint/run
@@ -86,4 +100,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .envoy .promtool
+	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .envoy .promtool .packages
