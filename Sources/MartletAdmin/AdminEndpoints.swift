@@ -53,6 +53,7 @@ package final class AdminEndpoints: Sendable {
         case .accounts: await documents().accounts ?? AdminProblem.notFound.response(request.requestID)
         case .upstreams: await upstreams(request)
         case .dashboard: Dashboard(await report()).response
+        case .explain: await AdminExplain(source).respond(to: request)
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
         case .refresh(let provider): await AdminProviders.respond(to: request, provider, source)

@@ -5,6 +5,7 @@ enum AdminResource: Equatable {
     case alive, ready
     case metrics, dashboard
     case status, routes, upstreams, providers, store, accounts
+    case explain
     case drain(upstream: String)
     case restore(upstream: String)
     case refresh(provider: String)
@@ -35,6 +36,7 @@ enum AdminResource: Equatable {
         case "providers": self = .providers
         case "store": self = .store
         case "accounts": self = .accounts
+        case "explain": self = .explain
         case "reload": self = .reload
         default: return nil
         }
@@ -53,7 +55,8 @@ enum AdminResource: Equatable {
     /// The methods that it has.
     var methods: [String] {
         switch self {
-        case .alive, .ready, .metrics, .dashboard, .status, .routes, .upstreams, .providers, .store, .accounts:
+        case .alive, .ready, .metrics, .dashboard, .status, .routes, .upstreams, .providers, .store, .accounts,
+            .explain:
             ["GET", "HEAD"]
         case .claims: ["GET", "HEAD", "PATCH"]
         case .drain, .restore, .refresh, .reload: ["POST"]

@@ -1,4 +1,5 @@
 package import MartletCore
+package import MartletJSON
 package import MartletReports
 
 /// The gateway, as the endpoints of its admin listener and the health checks of its public listeners use it.
@@ -20,6 +21,9 @@ package protocol AdminSource: AnyObject, Sendable {
 
     /// What the running configuration says.
     var configurationFacts: ConfigurationFacts { get }
+
+    /// Explains a request; `nil` while too many others are being explained, or if that is not possible.
+    func explanation(of question: ExplanationQuestion) async -> JSONObject?
 
     /// Fetches the keys of a provider's issuer now.
     func refreshKeys(of provider: String) async -> KeyRefresh

@@ -15,7 +15,8 @@ extension MetricsPage {
         }
         out.family(
             "martlet_proxy_upstream_request_duration_seconds", .histogram,
-            "Duration of requests that were forwarded to the upstream, from their first byte to the end of the response.")
+            "Duration of requests that were forwarded to the upstream, from their first byte to the end of the response."
+        )
         for (upstream, counted) in traffic.upstreams { histogram(("upstream", upstream), counted.latency) }
     }
 

@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletAccounts
+internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
@@ -141,25 +142,6 @@ struct ExplainCommand: Command {
             return "localhost"
         }
         return address.configurationText
-    }
-}
-
-/// The parts of `--url`.
-struct RequestURL {
-    /// Host and port, as in the `Host` header.
-    let host: String
-    /// Path and query.
-    let target: String
-
-    /// `nil` unless it is an `http` or `https` URL without user information.
-    init?(_ text: String) {
-        guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else { return nil }
-        let rest = text.dropFirst(scheme.count).prefix { $0 != "#" }
-        let authority = rest.prefix { $0 != "/" && $0 != "?" }
-        guard !authority.isEmpty, !authority.contains("@") else { return nil }
-        host = String(authority)
-        let tail = rest.dropFirst(authority.count)
-        target = tail.hasPrefix("/") ? String(tail) : "/\(tail)"
     }
 }
 

@@ -67,6 +67,7 @@ package final class Gateway: Sendable {
     let healthChecks: HealthChecks
     let mirrors: Mirrors
     private let drainedEndpoints = DrainedEndpoints()
+    let explanations = ExplanationLimit()
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.

@@ -36,17 +36,20 @@ package struct Graph: Sendable {
     ///     same.
     ///   - invalidator: invalidates cached decisions of the loops.
     ///   - access: whether the stores may be written to.
+    ///   - shared: a store to use instead of one of its own.
     package static func build(
         _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: IssuerKeysRegistry,
         invalidator: CacheInvalidator,
-        access: StoreAccess = .full
+        access: StoreAccess = .full, store shared: SharedStore? = nil
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
         let accounts = try OpenAccounts.make(
             configuration.accounts, services, previous: previous?.accounts, access: access)
         let events = try events(blueprint, accounts, services)
         let store: SharedStore
-        if let previous, previous.store.label == SharedStore.Label(configuration.store) {
+        if let shared {
+            store = shared
+        } else if let previous, previous.store.label == SharedStore.Label(configuration.store) {
             store = previous.store
         } else {
             store = try SharedStore.make(
@@ -60,7 +63,7 @@ package struct Graph: Sendable {
                 let known = previous?.providers.first { $0.name.hasSameBytes(as: prepared.name) }
                 providers.append(try prepared.build(context(prepared.name, configuration, parts), replacing: known))
             } catch {
-                if store !== previous?.store { store.shutdown() }
+                if store !== previous?.store, shared == nil { store.shutdown() }
                 throw StartError(code: error.code, message: error.description, exit: .configuration)
             }
         }

@@ -1,12 +1,11 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
-internal import MartletProxy
+package import MartletProxy
 internal import MartletRouter
-internal import MartletServer
 
 /// An explanation as text: one label per phase, followed by its aligned lines; it never shows the credential.
-struct ExplanationPage {
+package struct ExplanationPage {
     private static let labelWidth = 12
 
     let request: ExplainedRequest
@@ -14,14 +13,14 @@ struct ExplanationPage {
     let configuration: GatewayConfiguration
     let routes: RouteTable
 
-    init(_ request: ExplainedRequest, _ explanation: RequestExplanation, _ blueprint: Blueprint) {
+    package init(_ request: ExplainedRequest, _ explanation: RequestExplanation, _ blueprint: Blueprint) {
         self.request = request
         self.explanation = explanation
         configuration = blueprint.configuration
         routes = blueprint.routes
     }
 
-    var text: String {
+    package var text: String {
         var text = Self.section("request", requestLines) + Self.section("path", pathLines)
         text += Self.section("route", routeLines) + Self.section("limits", limitLines)
         text += Self.section("caller", callerLines)

@@ -1,23 +1,23 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletJSON
+package import MartletJSON
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRouter
 
 /// An explanation as one JSON document: the phases in their order, `null` if not reached; it never contains the
 /// credential.
-struct ExplanationDocument {
+package struct ExplanationDocument {
     private let page: ExplanationPage
 
-    init(_ page: ExplanationPage) { self.page = page }
+    package init(_ page: ExplanationPage) { self.page = page }
 
     private var explanation: RequestExplanation { page.explanation }
 
     /// The document with a final newline.
-    var text: String { String(decoding: JSON.write(object), as: UTF8.self) + "\n" }
+    package var text: String { String(decoding: JSON.write(object), as: UTF8.self) + "\n" }
 
-    var object: JSONObject {
+    package var object: JSONObject {
         [
             "request": request, "path": explanation.path.map { .string($0) } ?? .null,
             "not_matched": .array(

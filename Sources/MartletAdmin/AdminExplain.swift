@@ -1,0 +1,97 @@
+package import MartletCore
+package import MartletJSON
+internal import MartletResponder
+
+/// A request to be explained.
+package struct ExplanationQuestion: Sendable {
+    package var method = "GET"
+    /// Path and query, as in a request line.
+    package var target = ""
+    /// `nil` for the address of the first listener, or where it is among ``fields``.
+    package var host: String?
+    /// Header lines; may hold a credential.
+    package var fields: [Secret] = []
+}
+
+/// `GET /explain`: what `martlet explain` says, of the running configuration.
+struct AdminExplain {
+    /// The field whose value is that of `Authorization` of the request to be explained.
+    private static let credentialField = "X-Explain-Authorization"
+
+    private let source: any AdminSource
+
+    init(_ source: any AdminSource) { self.source = source }
+
+    func respond(to request: LocalRequest) async -> LocalResponse {
+        let question: ExplanationQuestion
+        do throws(InvalidQuestion) { question = try Self.question(request) } catch {
+            return AdminProblem(status: 400, code: "request_invalid", allow: nil)
+                .response(request.requestID, with: ["detail": .string(error.detail)])
+        }
+        guard let document = await source.explanation(of: question) else {
+            return AdminProblem(status: 503, code: "busy", allow: nil).response(request.requestID)
+        }
+        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+    }
+
+    private struct InvalidQuestion: Error {
+        let detail: String
+    }
+
+    private static func question(_ request: LocalRequest) throws(InvalidQuestion) -> ExplanationQuestion {
+        var question = ExplanationQuestion()
+        var url: String?
+        var decoder = FormDecoder(Array(request.query.utf8))
+        let pairs: [(name: [UInt8], value: Secret)]
+        do { pairs = try decoder.pairs() } catch { throw InvalidQuestion(detail: "the query is malformed") }
+        for (name, value) in pairs {
+            let text = value.withBytes { String(decoding: $0, as: UTF8.self) }
+            switch String(decoding: name, as: UTF8.self) {
+            case "path": question.target = text
+            case "url": url = text
+            case "method": question.method = text
+            case "host": question.host = text
+            case "header":
+                if text.lowercased().hasPrefix("authorization:") {
+                    throw InvalidQuestion(detail: "the credential comes in \(credentialField)")
+                }
+                question.fields.append(value)
+            case let other: throw InvalidQuestion(detail: "unknown parameter '\(other)'")
+            }
+        }
+        if let url {
+            guard question.target.isEmpty, question.host == nil, let parsed = RequestURL(url) else {
+                throw InvalidQuestion(detail: "url must be an absolute URL, without path and host beside it")
+            }
+            (question.target, question.host) = (parsed.target, parsed.host)
+        }
+        guard question.target.hasPrefix("/") else {
+            throw InvalidQuestion(detail: "path or url is required")
+        }
+        let credentials = request.fields.filter { $0.name.lowercased() == credentialField.lowercased() }
+        guard credentials.count < 2 else { throw InvalidQuestion(detail: "\(credentialField) is repeated") }
+        if let credential = credentials.first {
+            question.fields.append(Secret(Array("Authorization: \(credential.value)".utf8)))
+        }
+        return question
+    }
+}
+
+/// The parts of a URL that a request has.
+package struct RequestURL {
+    /// Host and port, as in the `Host` header.
+    package let host: String
+    /// Path and query.
+    package let target: String
+
+    /// `nil` unless it is an `http` or `https` URL without user information.
+    package init?(_ text: String) {
+        guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else { return nil }
+        let rest = text.dropFirst(scheme.count).prefix { $0 != "#" }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.isEmpty, !authority.contains("@") else { return nil }
+        host = String(authority)
+        let tail = rest.dropFirst(authority.count)
+        target = tail.hasPrefix("/") ? String(tail) : "/\(tail)"
+    }
+}
