@@ -53,9 +53,25 @@ struct CheckCommand: Command {
         let count = blueprint.routes.configured.count
         Output.line("\(name): \(Terminal.output.styled("ok", .green)), \(count) route\(count == 1 ? "" : "s")")
         let checks = blueprint.routes.configured.filter(\.servesChecksOnly).map { TerminalText.escaped($0.name) }
-        guard !checks.isEmpty else { return }
-        let names = checks.joined(separator: ", ")
-        Output.line("\(name): note: without an upstream, for checks of another proxy alone: \(names)")
+        if !checks.isEmpty {
+            let names = checks.joined(separator: ", ")
+            Output.line("\(name): note: without an upstream, for checks of another proxy alone: \(names)")
+        }
+        for hint in Self.hints(blueprint.configuration.routes) { Output.line("\(name): note: \(hint)") }
+    }
+
+    /// What surprises those who know other proxies: there a path means all that begins with it.
+    static func hints(_ routes: [RouteConfiguration]) -> [String] {
+        let globs = routes.compactMap { route -> (name: String, glob: String)? in
+            guard case .glob(let glob) = route.path else { return nil }
+            return (route.name.value, glob.value)
+        }
+        return globs.compactMap { name, glob in
+            let wide = glob + "*"
+            guard glob.hasSuffix("/*"), !globs.contains(where: { $0.glob == wide }) else { return nil }
+            return TerminalText.escaped(
+                "route '\(name)': \(glob) is one segment; \(wide) is everything below")
+        }
     }
 
     private func report(_ finding: OnlineFinding) {

@@ -21,13 +21,13 @@ INTRODUCTION = """# Commands
 
 Every command of `martlet`, with its options, examples and exit codes: what `martlet COMMAND --help` prints.
 
-The same grammar makes `martlet completion bash|zsh|fish`, the manual page of `martlet man`, and the names that are proposed
-for mistyped ones. Options may stand before or after other arguments, as `--name VALUE` or `--name=VALUE`. Which
-configuration a command reads: `--config`, where `-` is standard input, else `$MARTLET_CONFIG`, else `config.yaml` in the
-working directory, else `/etc/martlet/config.yaml`.
+The same grammar makes `martlet completion bash|zsh|fish`, the manual page of `martlet man`, and the names that are
+proposed for mistyped ones. Options may stand before or after other arguments, as `--name VALUE` or `--name=VALUE`.
+Which configuration a command reads: that of `--config`, where `-` is standard input, else of `$MARTLET_CONFIG`, else
+`config.yaml` in the working directory, else `/etc/martlet/config.yaml`.
 
-On a terminal, lists are aligned and have colors, `check` shows the line of each error, and `run` prints its addresses; with
-`NO_COLOR` there are no colors. Elsewhere lists have tabs between their columns, and `--json` prints documents.
+On a terminal, lists are aligned and have colors, `check` shows the line of each error, and `run` prints its addresses;
+with `NO_COLOR` there are no colors. Elsewhere lists have tabs between their columns, and `--json` prints documents.
 
 This page is written by `Tests/Documents/reference.py --update`.
 

@@ -198,6 +198,7 @@ class Excuse:
 
 
 EXCUSES = [
+    Excuse("Commands.md", "text", "usage: martlet", "what --help prints; reference.py compares it, and CommandGrammarTests parses its examples"),
     Excuse("Plugins.md", "yaml", "version: 1", "needs the library; SharedLibraryTests has such a configuration"),
     Excuse("README.md", "swift", "public import", "ReadmeTests compiles it"),
     Excuse("Operations.md", "ini", "# martlet.socket", "systemd's; SocketActivationTests passes sockets as it does"),

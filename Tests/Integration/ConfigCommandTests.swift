@@ -134,6 +134,19 @@ import Testing
         }
     }
 
+    @Test func `a path of one segment is pointed out, unless the one below is there too`() throws {
+        let folder = try TemporaryFolder()
+        let narrow = Self.tail.replacing("/**", with: "/v1/*")
+        _ = try folder.write("version: 1\n" + narrow, to: "config.yaml")
+        let result = try martlet(["check", "--strict"], in: folder)
+        #expect(result.ending == .exited(0), "\(result)")
+        #expect(
+            result.output.hasSuffix("note: route 'all': /v1/* is one segment; /v1/** is everything below\n"),
+            "\(result)")
+        _ = try folder.write("version: 1\n" + Self.tail, to: "config.yaml")
+        #expect(try !martlet(["check"], in: folder).output.contains("note"))
+    }
+
     @Test func `a byte order mark is accepted`() throws {
         let folder = try TemporaryFolder()
         _ = try folder.write("\u{FEFF}version: 1\n" + Self.tail, to: "config.yaml")

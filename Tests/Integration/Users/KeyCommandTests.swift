@@ -106,7 +106,7 @@ import Testing
     @Test func `what cannot be done is exit 64 and says why`() throws {
         try KeyStage.run { stage in
             let rows: [([String], String)] = [
-                (["create"], "requires --subject"), (["create", "--subject", ""], "--subject must"),
+                (["create"], "--subject is required"), (["create", "--subject", ""], "--subject must"),
                 (["create", "--subject", "a\u{7}b"], "--subject must"),
                 (["create", "--subject", "a", "--claims", "role"], "NAME=VALUE"),
                 (["create", "--subject", "a", "--claims", "sub=x"], "cannot be set"),
@@ -117,9 +117,9 @@ import Testing
                 (["create", "--subject", "a", "--expires", "soon"], "--expires requires"),
                 (["create", "--subject", "usr_none", "--account"], "key.unknown_account"),
                 (["create", "--subject", "a", "--grace", "1s"], "--grace is for rotate alone"),
-                (["create", "id", "--subject", "a"], "takes no id"), (["revoke"], "requires the key's id"),
+                (["create", "id", "--subject", "a"], "takes no arguments"), (["revoke"], "requires ID: the key's id"),
                 (["revoke", "0011223344556677"], "key.unknown"), (["rotate", "0011223344556677"], "key.unknown"),
-                (["revoke", "x", "--account"], "--account is for create alone"), (["list", "x"], "takes no id"),
+                (["revoke", "x", "--account"], "--account is for create alone"), (["list", "x"], "takes no arguments"),
                 (["list", "--limit", "0"], "--limit requires"), (["lst"], "expected one of"), ([], "expected one of"),
                 (["list", "--provider", "other"], "key.no_provider"),
             ]

@@ -69,7 +69,7 @@ private struct Desk {
             (["add", "a b\u{7}"], "correct horse\n", "user.bad_name"),
             (["add", ""], "correct horse\n", "user.bad_name"),
             (["disable", "alice", "--provider", "other"], "", "user.no_provider"),
-            (["add"], "", "requires the user's name"), (["list", "alice"], "", "takes no name"),
+            (["add"], "", "requires NAME: the user's name"), (["list", "alice"], "", "takes no arguments"),
             ([], "", "expected one of"),
             (["fly", "alice"], "", "expected one of"), (["add", "bob", "passphrase"], "", "unexpected argument"),
         ]
