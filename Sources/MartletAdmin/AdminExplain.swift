@@ -1,5 +1,5 @@
 package import MartletCore
-package import MartletJSON
+internal import MartletJSON
 internal import MartletResponder
 
 /// A request to be explained.

@@ -14,7 +14,9 @@ import Testing
     @Test func `show what runs, and what was counted in the last minutes`() throws {
         try withAppleGateway { gateway, _, apple throws in
             let token = bearer(try apple.token())
-            for _ in 0..<5 { #expect(try gateway.get("/closed", token).status == 200) }
+            // On one connection: another loop would verify the token again.
+            let client = try gateway.connect()
+            for _ in 0..<5 { #expect(try client.exchange("GET", "/closed", token).status == 200) }
             for _ in 0..<3 { #expect(try gateway.get("/closed").status == 401) }
 
             let status = try gateway.askAdmin("/status").object
@@ -66,6 +68,38 @@ import Testing
             #expect(before.contains(#""jwks_fetches_total":1"#))
             #expect(try gateway.askAdmin("/providers").text.contains(#""jwks_fetches_total":2"#))
             expectRejection(try client.exchange("POST", "/providers/none/refresh"), 404, "not_found")
+        }
+    }
+}
+
+/// `GET /explain` of the admin listener.
+@Suite struct `Admin explanations` {
+    @Test func `are those of the running configuration, with the sessions of its memory`() throws {
+        try withSignIn { stage in
+            let tokens = try stage.passwordLogin()
+            let client = try HTTPClient(to: stage.gateway.admin)
+            let credential = ("X-Explain-Authorization", "Bearer \(tokens.access)")
+            let found = try client.exchange("GET", "/explain?path=/v1/x%3Fa=b&method=GET", [credential])
+            #expect(found.status == 200, "\(found)")
+            let verdict = found.object["verdict"] as? [String: Any]
+            #expect(verdict?["outcome"] as? String == "forwarded", "\(found)")
+            #expect((found.object["principal"] as? [String: Any])?["subject"] as? String == tokens.subject)
+            #expect(!found.text.contains(tokens.access))
+            let without = try client.exchange("GET", "/explain?url=https://api.example.com/v1/x")
+            #expect((without.object["verdict"] as? [String: Any])?["code"] as? String == "credential_missing")
+            // The session goes on as before.
+            #expect(try stage.gateway.get("/v1/x", bearer(tokens.access)).status == 200)
+        }
+    }
+
+    @Test func `need a path, and no credential in the query`() throws {
+        try withOpenGateway { gateway, _ throws in
+            for query in [
+                "", "path=x", "url=/x", "path=/x&url=http://a/", "path=/x&header=Authorization:%20Bearer%20x",
+                "path=/x&token=x", "path=%zz",
+            ] {
+                expectRejection(try gateway.askAdmin("/explain?\(query)"), 400, "request_invalid", query)
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ package import MartletAdmin
 internal import MartletCore
 package import MartletJSON
 internal import MartletProxy
+internal import MartletRedis
 private import Synchronization
 
 extension Gateway {
