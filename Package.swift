@@ -40,11 +40,13 @@ struct Room {
     var testImports: [Target.Dependency] = []
     /// Files beside the tests that they open by path.
     var testExcludes: [String] = []
+    /// Folders beside the sources that something else compiles.
+    var excludes: [String] = []
 
     var targets: [Target] {
         var list: [Target] = [
             .target(
-                name: name, dependencies: imports, path: "\(folder)/\(name)",
+                name: name, dependencies: imports, path: "\(folder)/\(name)", exclude: excludes,
                 swiftSettings: isPublic ? strict + evolving : strict)
         ]
         if tests {
@@ -212,9 +214,10 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports", "MartletPages",
-            "MartletCrypto", "CLinux",
-        ]),
+            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports",
+            "MartletCrypto", "CLinux", "CDashboard",
+        ],
+        excludes: ["Dashboard"]),
     Room(
         name: "MartletServer",
         imports: [
@@ -238,10 +241,11 @@ let rooms: [Room] = [
         ]),
 ]
 
-/// Debian's C libraries, one target each; `CHeadScan` is a header of ours.
+/// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard.
 let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CHeadScan"),
+    .target(name: "CDashboard"),
     .systemLibrary(name: "CMartletPlugin"),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),

@@ -52,7 +52,7 @@ package final class AdminEndpoints: Sendable {
         case .store: await documents().store
         case .accounts: await documents().accounts ?? AdminProblem.notFound.response(request.requestID)
         case .upstreams: await upstreams(request)
-        case .dashboard: Dashboard(await report()).response
+        case .file(let file): file.response
         case .explain: await AdminExplain(source).respond(to: request)
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
@@ -66,10 +66,13 @@ package final class AdminEndpoints: Sendable {
         AdminDocuments(await report(), source.configurationFacts, history.withLock { $0 })
     }
 
+    /// A document for programs; browsers get the dashboard, which shows it.
     private func upstreams(_ request: LocalRequest) async -> LocalResponse {
+        let accepted = request.field("Accept")?.split(separator: ",") ?? []
+        if accepted.contains(where: { $0.contains("text/html") }) { return DashboardFile.page.response }
         let report = await report()
         let documents = AdminDocuments(report, ConfigurationFacts(), history.withLock { $0 })
-        return AdminUpstreams.response(report, accept: request.field("Accept")) { documents.last(.upstream($0)) }
+        return AdminUpstreams.document(report) { documents.last(.upstream($0)) }
     }
 
     private func status(_ request: LocalRequest) async -> LocalResponse {

@@ -3,7 +3,8 @@ internal import MartletHTTP
 /// What the path of a request to the admin listener names, and what may be done with it.
 enum AdminResource: Equatable {
     case alive, ready
-    case metrics, dashboard
+    case metrics
+    case file(DashboardFile)
     case status, routes, upstreams, providers, store, accounts
     case explain
     case drain(upstream: String)
@@ -26,7 +27,6 @@ enum AdminResource: Equatable {
 
     private init?(page: String) {
         switch page {
-        case "": self = .dashboard
         case "livez": self = .alive
         case "readyz", "healthz": self = .ready
         case "metrics": self = .metrics
@@ -38,7 +38,9 @@ enum AdminResource: Equatable {
         case "accounts": self = .accounts
         case "explain": self = .explain
         case "reload": self = .reload
-        default: return nil
+        default:
+            guard let file = DashboardFile(name: page) else { return nil }
+            self = .file(file)
         }
     }
 
@@ -55,8 +57,7 @@ enum AdminResource: Equatable {
     /// The methods that it has.
     var methods: [String] {
         switch self {
-        case .alive, .ready, .metrics, .dashboard, .status, .routes, .upstreams, .providers, .store, .accounts,
-            .explain:
+        case .alive, .ready, .metrics, .file, .status, .routes, .upstreams, .providers, .store, .accounts, .explain:
             ["GET", "HEAD"]
         case .claims: ["GET", "HEAD", "PATCH"]
         case .drain, .restore, .refresh, .reload: ["POST"]
@@ -66,7 +67,7 @@ enum AdminResource: Equatable {
     /// What a request with one of its methods needs.
     func need(_ method: String) -> AdminAccess.Need {
         switch self {
-        case .alive, .ready: .probe
+        case .alive, .ready, .file: .probe
         case .metrics: .metrics
         default: method == "GET" || method == "HEAD" ? .reading : .change
         }

@@ -50,17 +50,9 @@ struct AdminUpstreams {
 
     // MARK: State
 
-    /// The state of every endpoint: a page for browsers, else a document for programs.
+    /// The state of every endpoint; `since` is in Unix seconds, or null where it has been so from the start.
     /// - Parameter last: the counters of an upstream in the last ten minutes.
-    static func response(
-        _ report: AdminReport, accept: String?, last: (_ upstream: String) -> JSONObject
-    ) -> LocalResponse {
-        let wantsPage = accept?.split(separator: ",").contains { $0.contains("text/html") } ?? false
-        return wantsPage ? Dashboard(report).upstreamsResponse : document(report, last)
-    }
-
-    /// `since` is in Unix seconds, or null where it has been so from the start.
-    private static func document(_ report: AdminReport, _ last: (String) -> JSONObject) -> LocalResponse {
+    static func document(_ report: AdminReport, _ last: (_ upstream: String) -> JSONObject) -> LocalResponse {
         let traffic = Traffic(report.loops)
         var upstreams: [(name: String, endpoints: [JSONValue], isPanicking: Bool)] = []
         for (key, endpoint) in traffic.endpoints {

@@ -109,16 +109,6 @@ struct Traffic {
     }
 }
 
-extension Traffic {
-    /// Requests of a route, or of all routes, of a status class, or of all classes.
-    func count(route: String? = nil, class digit: Int? = nil) -> Int {
-        requests.reduce(0) { sum, row in
-            let fits = (route == nil || row.key.route == route) && (digit == nil || row.key.status / 100 == digit)
-            return fits ? sum + row.value : sum
-        }
-    }
-}
-
 /// A dictionary that keeps the insertion order of its keys.
 struct OrderedDictionary<Key: Hashable, Value>: Sequence {
     private var keys: [Key] = []

@@ -80,14 +80,6 @@ import Testing
         }
     }
 
-    @Test func `the dashboard shows what the gateway responds itself`() throws {
-        try withSignIn { stage in
-            _ = try stage.passwordLogin()
-            let page = try stage.gateway.askAdmin("/").text
-            #expect(page.contains("martlet.sign_in") && !page.contains("martlet.sign_in (removed)"))
-        }
-    }
-
     @Test func `health takes only a gateway's word`() throws {
         for (body, code) in [
             ("ok", 69), ("{\"status\":\"ready\"}", 69), ("{\"status\":\"fine\",\"checks\":[]}", 69),

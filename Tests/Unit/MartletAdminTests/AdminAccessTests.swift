@@ -113,7 +113,8 @@ import Testing
 
 @Suite struct `Resources of the admin listener` {
     @Test func `paths name resources, escapes included`() {
-        #expect(AdminResource(path: "/") == .dashboard)
+        #expect(AdminResource(path: "/") == .file(.page))
+        #expect(AdminResource(path: "/dashboard.js") == .file(.script))
         #expect(AdminResource(path: "/healthz") == .ready)
         #expect(AdminResource(path: "/upstreams/api/drain") == .drain(upstream: "api"))
         #expect(AdminResource(path: "/subjects/apple%3A00%2F1/claims") == .claims(subject: "apple:00/1"))
