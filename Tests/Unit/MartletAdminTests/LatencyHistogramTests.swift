@@ -1,4 +1,4 @@
-import MartletReports
+import MartletCore
 import Testing
 
 @testable import MartletAdmin
