@@ -77,10 +77,11 @@ let rooms: [Room] = [
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletNames", imports: ["MartletCore", "MartletIO", "CCares", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
+    Room(name: "MartletTracing", imports: ["MartletCore", "MartletJSON", "CCurl", "CLinux"]),
     Room(name: "MartletHealth", imports: ["MartletCore", "MartletFetch", "CCurl"]),
     Room(
         name: "MartletRedis",
-        imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
+        imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "MartletTracing", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
     Room(name: "MartletLimits", imports: []),
     Room(name: "MartletBalancing", imports: []),
@@ -104,8 +105,8 @@ let rooms: [Room] = [
     Room(
         name: "MartletAccounts",
         imports: [
-            "MartletCore", "MartletJSON", "MartletCrypto", "MartletIO", "MartletProvider", "MartletEvents", "CSQLite",
-            "CPostgreSQL",
+            "MartletCore", "MartletJSON", "MartletCrypto", "MartletIO", "MartletTracing", "MartletProvider",
+            "MartletEvents", "CSQLite", "CPostgreSQL",
         ]),
     Room(
         name: "MartletSession",
@@ -131,7 +132,7 @@ let rooms: [Room] = [
         name: "MartletAuthenticator",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
-            "MartletBalancing", "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletBalancing", "MartletTracing", "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"]),
@@ -139,8 +140,8 @@ let rooms: [Room] = [
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletMirror", "MartletProvider",
-            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
+            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletMirror", "MartletTracing",
+            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -203,7 +204,7 @@ let rooms: [Room] = [
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
             "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities", "MartletResponder", "MartletIO",
-            "MartletBrowser", "MartletPages",
+            "MartletBrowser", "MartletPages", "MartletTracing",
         ],
         testImports: ["MartletSessionTesting"]),
     Room(
@@ -222,7 +223,7 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror",
+            "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",

@@ -45,7 +45,7 @@ package final class AdminEndpoints: Sendable {
         switch resource {
         case .alive: .text(200, "text/plain; charset=utf-8", "alive\n")
         case .ready: Readiness(source).response
-        case .metrics: .text(200, MetricsPage.mediaType, MetricsPage(await report()).text)
+        case .metrics: MetricsPage.response(await report(), accept: request.field("Accept"))
         case .status: await status(request)
         case .routes: await documents().routes
         case .providers: await documents().providers

@@ -74,6 +74,15 @@ package struct AdminReport: Sendable {
         }
     }
 
+    /// What became of the spans of sampled requests.
+    package struct Tracing: Sendable {
+        package let sent: Int
+        /// Those that were lost, by reason.
+        package let lost: [(reason: String, count: Int)]
+
+        package init(sent: Int, lost: [(reason: String, count: Int)]) { (self.sent, self.lost) = (sent, lost) }
+    }
+
     /// One instant on both clocks.
     private struct Moment: Sendable {
         let unix: UnixTime
@@ -146,6 +155,8 @@ package struct AdminReport: Sendable {
     let healthChecks: [HealthChecks]
     /// Every upstream that gets copies of requests.
     let mirrors: [Mirror]
+    /// `nil` without `tracing:`.
+    let tracing: Tracing?
 
     var now: UnixTime { moment.unix }
     var monotonicNow: MonotonicTime { moment.monotonic }
@@ -158,8 +169,9 @@ package struct AdminReport: Sendable {
         reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = [],
-        mirrors: [Mirror] = []
+        mirrors: [Mirror] = [], tracing: Tracing? = nil
     ) {
+        self.tracing = tracing
         self.readiness = readiness
         self.loops = loops
         self.respondingLoops = respondingLoops

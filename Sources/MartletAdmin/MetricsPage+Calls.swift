@@ -51,7 +51,7 @@ extension MetricsPage {
     /// The samples of a histogram in the current family.
     private mutating func histogram(_ label: (name: String, value: String)?, _ histogram: LatencyHistogram) {
         for (index, count) in histogram.cumulative.enumerated() {
-            let bound = index < latencyBounds.count ? MetricsWriter.number(Double(latencyBounds[index]) / 1e6) : "+Inf"
+            let bound = index < latencyBounds.count ? out.bound(Double(latencyBounds[index]) / 1e6) : "+Inf"
             let labels: MetricsWriter.Labels = label.map { [$0.name: $0.value, "le": bound] } ?? ["le": bound]
             out.sample(labels, suffix: "_bucket", count)
         }

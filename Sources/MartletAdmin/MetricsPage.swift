@@ -4,16 +4,22 @@ internal import MartletEvents
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletReports
+internal import MartletResponder
 
-/// `/metrics` in the Prometheus text format, summed over the loops.
+/// `/metrics` in the Prometheus text format or as OpenMetrics, summed over the loops.
 struct MetricsPage {
-    static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
+    var out: MetricsWriter
 
-    var out = MetricsWriter()
+    var text: String { out.whole }
 
-    var text: String { out.text }
+    /// The page in the format that a request prefers.
+    static func response(_ report: AdminReport, accept: String?) -> LocalResponse {
+        let format = MetricsFormat(accept: accept)
+        return .text(200, format.mediaType, MetricsPage(report, format).text)
+    }
 
-    init(_ report: AdminReport) {
+    init(_ report: AdminReport, _ format: MetricsFormat = .prometheus) {
+        out = MetricsWriter(format)
         let traffic = Traffic(report.loops)
         requests(traffic)
         latency(traffic)
@@ -27,6 +33,7 @@ struct MetricsPage {
         upstreamRequests(traffic)
         healthChecks(report.healthChecks)
         mirrors(report.mirrors)
+        tracing(report.tracing)
         state(report)
         store(report)
         storeCalls(report)
@@ -63,8 +70,10 @@ struct MetricsPage {
         for (route, histogram) in traffic.latency {
             for (index, count) in histogram.cumulative.enumerated() {
                 let bound =
-                    index < latencyBounds.count ? MetricsWriter.number(Double(latencyBounds[index]) / 1e6) : "+Inf"
-                out.sample(["route": route, "le": bound], suffix: "_bucket", count)
+                    index < latencyBounds.count ? out.bound(Double(latencyBounds[index]) / 1e6) : "+Inf"
+                out.sample(
+                    ["route": route, "le": bound], suffix: "_bucket", count,
+                    exemplar: traffic.exemplars[Traffic.Bucket(route: route, index: index)])
             }
             out.sample(["route": route], suffix: "_sum", Double(histogram.sumMicroseconds) / 1e6)
             out.sample(["route": route], suffix: "_count", histogram.count)
@@ -251,6 +260,15 @@ struct MetricsPage {
             out.sample(["upstream": upstream.upstream, "result": "failed"], upstream.failed)
             out.sample(["upstream": upstream.upstream, "result": "dropped"], upstream.dropped)
         }
+    }
+
+    private mutating func tracing(_ tracing: AdminReport.Tracing?) {
+        guard let tracing else { return }
+        out.single("martlet_tracing_spans_sent_total", .counter, "Spans that the collector has taken.", tracing.sent)
+        out.family(
+            "martlet_tracing_spans_dropped_total", .counter,
+            "Spans of sampled requests that were lost, by reason: queue_full, unavailable, rejected and others.")
+        for (reason, count) in tracing.lost { out.sample(["reason": reason], count) }
     }
 
     // MARK: Dependencies

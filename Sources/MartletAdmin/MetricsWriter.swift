@@ -1,13 +1,50 @@
-/// Writes the Prometheus text format, version 0.0.4: each family is a HELP line, a TYPE line and its samples.
+internal import MartletReports
+
+/// The formats of the metrics.
+enum MetricsFormat {
+    /// The text format of Prometheus, version 0.0.4.
+    case prometheus
+    /// OpenMetrics 1.0, which has examples of histogram buckets.
+    case openMetrics
+
+    /// The one that a request prefers; without a preference the text format of Prometheus, which all scrapers read.
+    /// - Parameter accept: its `Accept` field.
+    init(accept: String?) {
+        let ranges = (accept ?? "").lowercased().split(separator: ",").map { range in
+            range.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+        }
+        func weight(_ type: String) -> Double? {
+            guard let range = ranges.first(where: { $0.first == type }) else { return nil }
+            return range.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1
+        }
+        let open = weight("application/openmetrics-text") ?? 0
+        self = open > 0 && open >= weight("text/plain") ?? 0 ? .openMetrics : .prometheus
+    }
+
+    var mediaType: String {
+        switch self {
+        case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+        case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        }
+    }
+}
+
+/// Writes metrics as text: each family is a HELP line, a TYPE line and its samples.
 struct MetricsWriter {
     enum Kind: String { case counter, gauge, histogram }
 
     /// Names and values of labels, in order.
     typealias Labels = KeyValuePairs<String, String>
 
+    private let format: MetricsFormat
     private(set) var text = ""
     private var names: Set<String> = []
     private var current = ""
+
+    init(_ format: MetricsFormat = .prometheus) { self.format = format }
+
+    /// The whole text; OpenMetrics has a mark at its end.
+    var whole: String { format == .openMetrics ? text + "# EOF\n" : text }
 
     /// Begins a family.
     /// - Returns: `false`, with nothing written, if there is already a family of that name.
@@ -15,13 +52,26 @@ struct MetricsWriter {
     mutating func family(_ name: String, _ kind: Kind, _ help: String) -> Bool {
         guard names.insert(name).inserted else { return false }
         current = name
-        text += "# HELP \(name) \(MetricsWriter.escape(help, quotes: false))\n# TYPE \(name) \(kind.rawValue)\n"
+        var family = name
+        // In OpenMetrics, the family of a counter has the name without the suffix of its samples.
+        if format == .openMetrics, kind == .counter, name.hasSuffix("_total") { family.removeLast(6) }
+        let help = MetricsWriter.escape(help, quotes: format == .openMetrics)
+        text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind.rawValue)\n"
         return true
     }
 
     /// Adds a sample to the current family; a suffix is `_bucket`, `_sum` or `_count` of a histogram.
-    mutating func sample(_ labels: Labels, suffix: String = "", _ value: Int) {
-        write(labels, suffix, String(value))
+    /// - Parameter exemplar: a request that the value counts.
+    mutating func sample(
+        _ labels: Labels, suffix: String = "", _ value: Int, exemplar: LoopReport.Exemplar? = nil
+    ) {
+        write(labels, suffix, String(value), exemplar)
+    }
+
+    /// The upper bound of a bucket: OpenMetrics wants a decimal point.
+    func bound(_ value: Double) -> String {
+        let text = MetricsWriter.number(value)
+        return format == .openMetrics && !text.contains(".") ? text + ".0" : text
     }
 
     mutating func sample(_ labels: Labels, suffix: String = "", _ value: Double) {
@@ -39,13 +89,26 @@ struct MetricsWriter {
         sample([:], value)
     }
 
-    private mutating func write(_ labels: Labels, _ suffix: String, _ value: String) {
+    private mutating func write(
+        _ labels: Labels, _ suffix: String, _ value: String, _ exemplar: LoopReport.Exemplar? = nil
+    ) {
         text += current + suffix
         if !labels.isEmpty {
             let pairs = labels.map { "\($0.key)=\"\(MetricsWriter.escape($0.value, quotes: true))\"" }
             text += "{\(pairs.joined(separator: ","))}"
         }
-        text += " \(value)\n"
+        text += " \(value)"
+        if let exemplar, format == .openMetrics {
+            let seconds = MetricsWriter.number(Double(exemplar.microseconds) / 1e6)
+            let time = MetricsWriter.decimal(milliseconds: exemplar.unixMilliseconds)
+            text += " # {trace_id=\"\(exemplar.trace)\"} \(seconds) \(time)"
+        }
+        text += "\n"
+    }
+
+    private static func decimal(milliseconds: Int64) -> String {
+        let rest = String(milliseconds % 1000)
+        return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - rest.utf8.count))\(rest)"
     }
 
     static func number(_ value: Double) -> String {

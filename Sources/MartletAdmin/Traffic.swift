@@ -9,6 +9,12 @@ struct Traffic {
         let isCheck: Bool
     }
 
+    /// A route's bucket of the latency histogram.
+    struct Bucket: Hashable {
+        let route: String
+        let index: Int
+    }
+
     /// Identifies an endpoint of an upstream.
     struct EndpointKey: Hashable {
         let upstream: String
@@ -56,6 +62,8 @@ struct Traffic {
     private(set) var requests = OrderedDictionary<Row, Int>()
     private(set) var rejections: [(reason: String, count: Int)] = []
     private(set) var latency = OrderedDictionary<String, LatencyHistogram>()
+    /// The latest example of each bucket.
+    private(set) var exemplars: [Bucket: LoopReport.Exemplar] = [:]
     private(set) var endpoints = OrderedDictionary<EndpointKey, Endpoint>()
     private(set) var upstreams = OrderedDictionary<String, Upstream>()
     /// Requests with a credential of each provider.
@@ -85,6 +93,12 @@ struct Traffic {
                     row.buckets, sumMicroseconds: row.sumMicroseconds)
             }
             providers.merge(loop.providers, uniquingKeysWith: +)
+            for exemplar in loop.exemplars {
+                let bucket = Bucket(route: exemplar.route, index: exemplar.bucket)
+                if exemplars[bucket].map({ $0.unixMilliseconds < exemplar.unixMilliseconds }) ?? true {
+                    exemplars[bucket] = exemplar
+                }
+            }
             add(loop.endpoints)
             openExchanges += loop.openExchanges
             tokens.add(loop.tokens)

@@ -1,5 +1,6 @@
 package import MartletCore
 package import MartletIO
+internal import MartletTracing
 
 /// Timeouts and limits of a Redis client.
 package struct RedisOptions: Sendable {
@@ -101,6 +102,15 @@ package final class RedisClient: Sendable {
     /// - Returns: the reply; `.error` only for errors of this command, not of the server.
     /// - Throws: a `redis.`, `io.` or `tls.` code for every kind of outage.
     package func execute(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
+        guard TraceScope.isSampled else { return try await send(command) }
+        let name = String(decoding: command.arguments.first ?? [], as: UTF8.self)
+        return try await TraceScope.span(
+            "redis \(name)", .client,
+            [SpanAttribute("db.system.name", "redis"), SpanAttribute("db.operation.name", name)]
+        ) { () async throws(StoreError) in try await send(command) }
+    }
+
+    private func send(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
         // Replicas may respond while no master does.
         try recorder.beginCommand(needsMaster: !command.traits.contains(.acceptsReplicas))
         let deadline = clock.monotonicTime + options.commandTimeout

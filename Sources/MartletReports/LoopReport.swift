@@ -39,6 +39,8 @@ package struct LoopReport: Sendable {
     package var upstreams: [Upstream] = []
     /// Requests with a credential of each provider.
     package var providers: [String: Int] = [:]
+    /// Sampled requests, as examples of latency buckets.
+    package var exemplars: [Exemplar] = []
     package var openExchanges = 0
     package var tokens = Tokens()
     package var connections = Connections()
@@ -55,6 +57,22 @@ package struct LoopReport: Sendable {
 
 /// The groups of counters; each is added up over loops by itself.
 extension LoopReport {
+    /// A sampled request, as an example of those in its bucket of the latency histogram.
+    package struct Exemplar: Sendable, Equatable {
+        package let route: String
+        package let bucket: Int
+        /// The ID of its trace.
+        package let trace: String
+        package let microseconds: Int
+        /// When it ended.
+        package let unixMilliseconds: Int64
+
+        package init(route: String, bucket: Int, trace: String, microseconds: Int, unixMilliseconds: Int64) {
+            (self.route, self.bucket, self.trace) = (route, bucket, trace)
+            (self.microseconds, self.unixMilliseconds) = (microseconds, unixMilliseconds)
+        }
+    }
+
     /// Cached authentication decisions.
     package struct Tokens: Sendable {
         package var hits = 0

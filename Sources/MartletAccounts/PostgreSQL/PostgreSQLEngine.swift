@@ -116,18 +116,22 @@ final class PostgreSQLEngine: AccountEngine {
         let start = recorder.now
         let deadline = start + (timeout ?? configuration.options.callTimeout)
         let handle = handle
-        let result: Result<Value, AccountError> = await withCheckedContinuation { continuation in
-            let accepted = handle.loop.execute {
-                guard let pool = handle.value else { return continuation.resume(returning: .failure(.notStarted)) }
-                pool.submit(make(deadline) { continuation.resume(returning: $0) })
+        do throws(AccountError) {
+            let value = try await AccountTrace.span(of: "postgresql") { () async throws(AccountError) in
+                let result: Result<Value, AccountError> = await withCheckedContinuation { continuation in
+                    let accepted = handle.loop.execute {
+                        guard let pool = handle.value else {
+                            return continuation.resume(returning: .failure(.notStarted))
+                        }
+                        pool.submit(make(deadline) { continuation.resume(returning: $0) })
+                    }
+                    if !accepted { continuation.resume(returning: .failure(.stopped)) }
+                }
+                return try result.get()
             }
-            if !accepted { continuation.resume(returning: .failure(.stopped)) }
-        }
-        switch result {
-        case .success(let value):
             recorder.count(nil, since: start)
             return value
-        case .failure(let error):
+        } catch {
             recorder.count(error, since: start)
             throw error
         }

@@ -217,7 +217,7 @@ extension SQLiteEngine {
     ) async throws(AccountError) -> Value {
         let start = recorder.now
         do throws(AccountError) {
-            let value = try await body()
+            let value = try await AccountTrace.span(of: "sqlite", body)
             recorder.count(nil, since: start)
             recorder.ready()
             return value

@@ -20,6 +20,12 @@ package struct CallerNames: Sendable {
 
     private let form: Form
 
+    /// Whether it writes hashes in place of subjects.
+    package var areHashed: Bool {
+        if case .hash = form { return true }
+        return false
+    }
+
     /// Full names.
     package init() { form = .full }
 

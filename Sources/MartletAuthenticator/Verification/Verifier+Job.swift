@@ -1,5 +1,6 @@
 package import MartletCore
 package import MartletProvider
+package import MartletTracing
 
 extension Verifier {
     /// One credential to verify, and where the result goes.
@@ -18,14 +19,17 @@ extension Verifier {
         /// Measures how long it takes.
         let clock: Clock
         let startedAt: MonotonicTime
+        /// The span of the verification; `nil` if the request is not sampled.
+        let trace: TraceParent?
 
         package init(
             credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
             sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int, isRevalidation: Bool = false,
-            clock: Clock = .system
+            clock: Clock = .system, trace: TraceParent? = nil
         ) {
             self.clock = clock
             startedAt = clock.monotonicTime
+            self.trace = trace
             self.isRevalidation = isRevalidation
             self.credential = credential
             self.target = target
@@ -73,6 +77,17 @@ extension Verifier.Job {
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)
             return VerifiedPrincipal(Principal(identity: handle.scoped(identity), provider: handle.name, subject))
+        }
+    }
+
+    /// Verifies the credential, in its request's trace.
+    func result(_ verified: Identity?) async -> VerificationResult {
+        await TraceScope.within(trace) {
+            do throws(AuthenticationError) {
+                return .success(try await principal(verified))
+            } catch {
+                return .failure(error)
+            }
         }
     }
 

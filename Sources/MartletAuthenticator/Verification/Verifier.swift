@@ -1,5 +1,6 @@
 package import MartletCore
 package import MartletProvider
+internal import MartletTracing
 private import Synchronization
 
 /// Verifies credentials that are not cached and not verified inline: a few threads and a bounded queue, so that a batch
@@ -178,11 +179,7 @@ package final class Verifier: Sendable {
         }
         guard let serial else { return job.complete(.failure(.unavailable("auth.overloaded"))) }
         let task = Task { [weak self] in
-            do throws(AuthenticationError) {
-                job.complete(.success(try await job.principal(verified)))
-            } catch {
-                job.complete(.failure(error))
-            }
+            job.complete(await job.result(verified))
             self?.finish(serial, kind, job.owner)
         }
         state.withLock { state in

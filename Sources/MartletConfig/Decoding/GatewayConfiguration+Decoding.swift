@@ -15,6 +15,9 @@ extension GatewayConfiguration {
                 "Health, metrics and the dashboard; `off` disables them."),
             .optional("log", .block(of: LogConfiguration.self), default: "{}", "Log level and format."),
             .optional(
+                "tracing", .block(of: TracingConfiguration.self),
+                "Where traces of requests are sent; without it trace contexts pass untouched."),
+            .optional(
                 "store", .block(of: StoreConfiguration.self), default: "{ url: \"memory:\" }",
                 "The store that instances share: sessions, issuers' keys, nonces, throttles."),
             .optional(
@@ -71,6 +74,7 @@ extension GatewayConfiguration {
         var server = reader.block("server") ?? ServerConfiguration.standard(at: location)
         let admin = readAdmin(&reader)
         let log = reader.block("log") ?? LogConfiguration()
+        let tracing: TracingConfiguration? = reader.block("tracing")
         let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
         let jwks = reader.block("jwks") ?? JWKSConfiguration()
         let accounts: AccountsConfiguration? = reader.block("accounts")
@@ -94,6 +98,8 @@ extension GatewayConfiguration {
             providers: providers, upstreams: upstreams, routes: routes)
         configuration.instanceID = instanceID?.value
         configuration.plugins = plugins
+        configuration.tracing = tracing
+        configuration.checkTracing(&reader)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)

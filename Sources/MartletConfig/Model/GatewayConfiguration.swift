@@ -1,12 +1,15 @@
 package import MartletCore
 
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
+// lint:large-type one property for each block of the file
 @frozen package struct GatewayConfiguration: Sendable {
     /// The name of the process; `nil` for one that it gives itself.
     package var instanceID: String?
     package var server: ServerConfiguration
     package var admin: AdminConfiguration?
     package var log: LogConfiguration
+    /// `nil`: no traces are sent, and trace contexts pass untouched.
+    package var tracing: TracingConfiguration?
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
     /// `nil`: the subject is `<provider>:<provider subject>`.

@@ -3,6 +3,7 @@ internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
 internal import MartletResponder
+internal import MartletTracing
 
 /// Carries out what the authenticator returns for credentials that are not cached.
 extension EventLoop {
@@ -36,7 +37,8 @@ extension EventLoop {
                     ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
                 request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
                 certificateChain: chain),
-            sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
+            sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
+            trace: loop.context.tracing.isOn ? RequestTracing.beginVerification(of: exchange, &loop) : nil)
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)
         if !authenticator.enqueue(job) { loop.verifier.submit(job) }
@@ -58,6 +60,7 @@ extension EventLoop {
         _ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult
     ) {
         guard loop.exchanges.all.contains(exchange) else { return }
+        if loop.context.tracing.isOn { RequestTracing.endVerification(of: exchange, result, &loop) }
         let downstream = loop.exchanges[exchange].downstream
         guard loop.downstreams[downstream].phase == .authenticating,
             loop.exchanges[exchange].record.limits.waiting == nil

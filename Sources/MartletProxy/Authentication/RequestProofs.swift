@@ -36,7 +36,9 @@ enum RequestProofs {
             context: AuthenticationContext(
                 now: events.loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
                 client: events.loop.exchanges.clientNetwork(of: exchange, &events.loop.downstreams)),
-            sink: events.loop.mailbox, exchange: ExchangeID(exchange), epoch: events.authenticator.epoch)
+            sink: events.loop.mailbox, exchange: ExchangeID(exchange), epoch: events.authenticator.epoch,
+            trace: events.loop.context.tracing.isOn
+                ? RequestTracing.beginVerification(of: exchange, &events.loop) : nil)
         events.loop.exchanges[exchange].credential.proof = .pending
         events.loop.downstreams[downstream].phase = .authenticating
         events.loop.downstreams.arm(downstream, at: deadline, &events.loop.context)

@@ -55,6 +55,7 @@ extension LoopState {
                 ? exchanges.handshakeMicroseconds(ofTunnel: exchange) : microseconds,
             upstream: Int(exchanges[exchange].forwarding.cluster.rawValue),
             provider: Int(exchanges[exchange].credential.provider))
+        if context.tracing.isOn { RequestTracing.finish(exchange, microseconds: microseconds, &self) }
         log(exchange, microseconds: microseconds)
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
         if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }

@@ -10,6 +10,8 @@ struct RequestTexts: ~Copyable {
     private static let beforeMethod: StaticString = "\",\"method\":\""
     private static let beforeHost: StaticString = "\",\"host\":\""
     private static let beforePath: StaticString = "\",\"path\":\""
+    private static let beforeTrace: StaticString = "\",\"trace_id\":\""
+    private static let traceBytes = 32
     /// What follows the client while the rest is unknown.
     private static let unknown: StaticString = "\",\"method\":\"\",\"host\":\"\",\"path\":\""
 
@@ -87,6 +89,13 @@ struct RequestTexts: ~Copyable {
         unsafe buffer.append(names)
     }
 
+    /// Adds the ID of its trace, behind the caller.
+    @inline(never)
+    mutating func add(trace: String) {
+        buffer.append(RequestTexts.beforeTrace)
+        buffer.append(text: trace)
+    }
+
     /// Sets the target of a request that was rejected before its path was normalized (``RejectedTarget``).
     @inline(never)
     mutating func set(rejected target: UnsafeBufferPointer<UInt8>) {
@@ -120,6 +129,24 @@ struct RequestTexts: ~Copyable {
         unsafe part(endOfMethod &+ RequestTexts.beforeHost.utf8CodeUnitCount, endOfHost)
     }
     @unsafe @inline(__always) var path: UnsafeBufferPointer<UInt8> { unsafe part(startOfPath, endOfPath) }
+    /// The ID of the trace, with which the texts end if there is one.
+    var trace: UnsafeBufferPointer<UInt8>? {
+        let start = buffer.count &- RequestTexts.traceBytes
+        let name = start &- RequestTexts.beforeTrace.utf8CodeUnitCount
+        guard name >= endOfPath,
+            unsafe part(name, start).elementsEqual(
+                UnsafeBufferPointer(
+                    start: RequestTexts.beforeTrace.utf8Start, count: RequestTexts.beforeTrace.utf8CodeUnitCount))
+        else { return nil }
+        return unsafe part(start, buffer.count)
+    }
+    /// The caller without the ID of the trace.
+    var caller: UnsafeBufferPointer<UInt8> {
+        guard unsafe trace != nil else { return unsafe names }
+        let length = RequestTexts.traceBytes &+ RequestTexts.beforeTrace.utf8CodeUnitCount
+        return unsafe part(endOfPath, buffer.count &- length)
+    }
+    /// The caller, and the ID of the trace.
     @unsafe @inline(__always) var names: UnsafeBufferPointer<UInt8> { unsafe part(endOfPath, buffer.count) }
 
     @inline(__always) private var startOfPath: Int { endOfHost &+ RequestTexts.beforePath.utf8CodeUnitCount }

@@ -3,6 +3,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletResponder
+internal import MartletTracing
 
 /// Requests handled in this process: by the gateway's own endpoints, on a listener with its own handler, or by the echo
 /// upstream.
@@ -36,8 +37,10 @@ extension RequestForwarder {
         else { return loop.fail(exchange, .localFailed) }
         loop.downstreams.arm(
             loop.exchanges[exchange].downstream, at: loop.now &+ LocalLimits.timeout.boundedNanoseconds, &loop.context)
+        let trace = loop.context.tracing.isOn ? RequestTracing.parent(of: exchange, &loop) : nil
         loop.exchanges[exchange].local.task = Task { [mailbox = loop.mailbox] in
-            mailbox.post(.localResponse(exchange: exchange, await handler(request)))
+            let response = await TraceScope.within(trace) { await handler(request) }
+            mailbox.post(.localResponse(exchange: exchange, response))
         }
     }
 

@@ -144,13 +144,18 @@ struct AccessLineFormatter: ~Copyable {
         out.append(decimal: line.microseconds)
         out.append("us id=")
         unsafe out.append(request.requestID)
-        if let names = unsafe CallerNames.parts(of: request.names) {
+        let caller = unsafe request.caller
+        if let names = unsafe CallerNames.parts(of: caller) {
             out.append(" subject=")
-            unsafe out.append(UnsafeBufferPointer(rebasing: request.names[names.subject]))
+            unsafe out.append(UnsafeBufferPointer(rebasing: caller[names.subject]))
             if !names.session.isEmpty {
                 out.append(" session_id=")
-                unsafe out.append(UnsafeBufferPointer(rebasing: request.names[names.session]))
+                unsafe out.append(UnsafeBufferPointer(rebasing: caller[names.session]))
             }
+        }
+        if let trace = unsafe request.trace {
+            out.append(" trace_id=")
+            unsafe out.append(trace)
         }
         if !instanceID.isEmpty {
             out.append(" instance_id=")

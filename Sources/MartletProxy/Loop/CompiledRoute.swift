@@ -33,8 +33,13 @@ struct CompiledRoute: Sendable {
     let upstream: Int
     /// Stands for a response of the gateway.
     static let own = -1
-    /// Stands for several upstreams: that share the requests, or of which another one gets copies.
+    /// Stands for several upstreams: that share the requests, or of which another one gets copies; and for one whose
+    /// requests are traced.
     static let several = -2
+    /// Index of its only upstream where that is ``several`` for other reasons; −1 where several share the requests.
+    let onlyUpstream: Int
+    /// Whether another upstream gets copies.
+    let hasMirror: Bool
     /// The route's rules for the client's fields.
     let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
@@ -52,12 +57,18 @@ struct CompiledRoute: Sendable {
     /// - Parameters:
     ///   - upstreams: those that routes refer to by index.
     ///   - removals: the fields that it removes beyond the reserved ones.
-    init(_ route: Route, _ upstreams: [Upstream], removals: FieldNameSet, limitPlan: Int = -1) {
+    ///   - isTraced: whether the head for an upstream gets a trace context.
+    init(
+        _ route: Route, _ upstreams: [Upstream], removals: FieldNameSet, limitPlan: Int = -1, isTraced: Bool = false
+    ) {
         self.limitPlan = limitPlan
         mount = route.servesChecksOnly ? CompiledRoute.checksOnly : route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
-        upstream = route.split == nil && route.mirror == nil ? route.upstream : Self.several
+        let isPlain = route.split == nil && route.mirror == nil && !(isTraced && route.upstream >= 0)
+        upstream = isPlain ? route.upstream : Self.several
+        onlyUpstream = route.split == nil ? route.upstream : -1
+        hasMirror = route.mirror != nil
         stripsPrefix = route.stripsPrefix
         rewritesTarget = route.rewrite != nil
         let keepsClientsHost = route.upstreams.allSatisfy { upstreams[$0].host == .keep }

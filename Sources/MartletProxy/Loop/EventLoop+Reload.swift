@@ -18,6 +18,7 @@ extension EventLoop {
         loop.exchanges.retainSnapshotForTrailers(loop.context.snapshot)
         retainTokens()
         loop.context.snapshot = next
+        loop.context.tracing.adopt(next.tracing)
         // Without a descriptor left, this loop watches nothing until the next reload.
         try? loop.context.overload.adopt(next.overload, loop.context.poller)
         authenticator.adopt(next.authentication)

@@ -26,6 +26,7 @@ extension EventLoop {
                 (loop.upstreams.directory.clusters[Int($0)].upstream.name, Int($0))
             })
         report.endpoints = loop.upstreams.directory.report(now: loop.now)
+        report.exemplars = loop.context.tracing.report
         return report
     }
 }

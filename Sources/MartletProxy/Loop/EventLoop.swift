@@ -6,6 +6,7 @@ internal import MartletHTTP
 package import MartletIO
 package import MartletMirror
 internal import MartletRouter
+package import MartletTracing
 
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
 /// nothing.
@@ -32,6 +33,8 @@ package struct EventLoop: ~Copyable {
         package let clock: Clock
         /// Gets copies of requests.
         package var mirror: (any MirrorReceiving)?
+        /// Gets the spans of requests.
+        package var spans: (any SpanReceiving)?
         /// Whether the process uses too much memory; `nil` for loops that reject nothing in an overload.
         package var memory: MemoryPressure?
         /// Logs which endpoints are ejected.
@@ -72,13 +75,15 @@ package struct EventLoop: ~Copyable {
         let overload = try LoopOverload(setup.snapshot.overload, memory: setup.memory, poller)
         let clock = LoopClock(setup.clock)
         let schedule = LoopSchedule(now: clock.now)
+        var tracing = LoopTracing(setup.spans, seeds: .random(in: .min ... .max), .random(in: .min ... .max))
+        tracing.adopt(setup.snapshot.tracing)
         let context = LoopContext(
             snapshot: setup.snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
                 mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes,
                 mirror: setup.mirror),
             logs: LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max)),
-            counters: Counters(loop: setup.id), overload: overload)
+            counters: Counters(loop: setup.id), overload: overload, tracing: tracing)
         let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
         loop = LoopState(context, acceptor: acceptor)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
@@ -115,6 +120,7 @@ package struct EventLoop: ~Copyable {
             releaseTokens()
             reclaimSlots()
             loop.context.logs.access.flush(now: loop.now, isIdle: count == 0)
+            if loop.context.tracing.isOn { loop.context.tracing.flush() }
             if loop.isDraining && isDrained { break }
         }
         loop.context.logs.access.flush(now: loop.now, isIdle: true)

@@ -14,6 +14,7 @@ struct LoopContext: ~Copyable {
     var logs: LoopLogs
     var counters: Counters
     var overload = LoopOverload()
+    var tracing = LoopTracing(nil, seeds: 1, 2)
     /// Memory of the thread, reused for every request.
     var scratch = LoopScratch()
 

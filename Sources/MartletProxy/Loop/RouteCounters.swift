@@ -81,6 +81,9 @@ struct RouteCounters: ~Copyable {
         return bucket
     }
 
+    /// The bucket of a duration in the histogram.
+    static func bucket(of microseconds: Int) -> Int { bounds.firstIndex { microseconds <= $0 } ?? bounds.count }
+
     /// Adds what was counted to a report.
     func add(to report: inout LoopReport) {
         for (slot, name) in names.enumerated() {

@@ -49,6 +49,8 @@ package final class Snapshot: Sendable {
     let hasBrowser: Bool
     /// The limits on requests of routes.
     package let routeLimits: RouteLimitPlans
+    /// `tracing:`; `nil` where trace contexts pass untouched.
+    let tracing: TracingRules?
     /// When requests are rejected because there is too much to do; `nil` is never.
     let overload: OverloadConfiguration?
     /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
@@ -62,8 +64,9 @@ package final class Snapshot: Sendable {
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
-        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil
+        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil, tracing: TracingRules? = nil
     ) {
+        self.tracing = tracing
         self.routeLimits = routeLimits
         overload = server.overload
         authentication = AuthenticationRules(
@@ -85,14 +88,16 @@ package final class Snapshot: Sendable {
         trustedProxies = server.trustedProxies
         let removals = routes.routes.map { [authentication] in $0.removedNames(with: authentication) }
         compiledRoutes = zip(routes.routes, removals).map {
-            CompiledRoute($0, upstreams, removals: $1, limitPlan: routeLimits.index(of: $0))
+            CompiledRoute(
+                $0, upstreams, removals: $1, limitPlan: routeLimits.index(of: $0), isTraced: tracing != nil)
         }
         self.removals = removals
         let credentials = authentication.credentialNames
         routeRules = routes.routes.map { RouteRules($0, upstreams, credentials: credentials) }
         pseudonym = ViaPseudonym(routes: routes.configured.map(\.name), upstreams: upstreams)
         clientFields = ClientField.table(
-            reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
+            reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil,
+            tracesRequests: tracing != nil)
     }
 }
 

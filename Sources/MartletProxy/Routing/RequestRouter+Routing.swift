@@ -40,6 +40,7 @@ extension RequestRouter {
         let peer = loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text
         unsafe loop.exchanges[exchange].record.applyProxyFields(
             of: head, bytes, from: peer, trusting: loop.context.snapshot.trustedProxies)
+        if loop.context.tracing.isOn { unsafe RequestTracing.noteParent(of: exchange, head, bytes, &loop) }
     }
 
     /// Finds the route of the request in the head.

@@ -23,6 +23,7 @@ extension RequestForwarder {
         }
         if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
         loop.exchanges.fillInHost(exchange, endpoint, &loop.upstreams, &loop.context)
+        if loop.context.tracing.isOn { RequestTracing.beginAttempt(of: exchange, to: endpoint, &loop) }
         if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
             return sendOverHTTP2(exchange, to: endpoint, &loop)
         }
@@ -57,7 +58,7 @@ extension RequestForwarder {
         switch loop.exchanges.failedAttempt(exchange, progress, &loop.upstreams).decision {
         case .fail: return false
         case .retry(let avoiding, let reusing):
-            if loop.debug.isOn { logRetry(exchange, reason, &loop) }
+            noteRetry(exchange, reason, &loop)
             sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
         case .retryWithinBudget(let avoiding, let reusing, let waits):
             let cluster = Int(loop.exchanges[exchange].forwarding.cluster)
@@ -65,7 +66,7 @@ extension RequestForwarder {
                 let counters = loop.upstreams.directory.clusters[cluster].upstream.counters,
                 counters.budget.takeRetry(policy.budget, at: loop.now)
             else { return false }
-            if loop.debug.isOn { logRetry(exchange, reason, &loop) }
+            noteRetry(exchange, reason, &loop)
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
             let time =
                 waits
@@ -96,6 +97,11 @@ extension RequestForwarder {
         loop.exchanges.reclaimBody(exchange, &loop.upstreams)
         loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
         retryOrReject(exchange, failure, .nothingSent, &loop)
+    }
+
+    private static func noteRetry(_ exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
+        if loop.context.tracing.isOn { RequestTracing.attemptFailed(of: exchange, reason, &loop) }
+        if loop.debug.isOn { logRetry(exchange, reason, &loop) }
     }
 
     private static func logRetry(_ exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {

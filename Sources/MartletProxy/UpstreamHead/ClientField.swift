@@ -33,7 +33,10 @@ enum ClientField: UInt8 {
     /// - Parameters:
     ///   - stripped: the names that only proxies may send (`server.strip_headers`).
     ///   - cutsCookies: whether the gateway has cookies of its own.
-    static func table(reserved: FieldNameSet, stripped: [String], cutsCookies: Bool = false) -> FieldNameTable {
+    ///   - tracesRequests: whether the gateway writes trace contexts itself.
+    static func table(
+        reserved: FieldNameSet, stripped: [String], cutsCookies: Bool = false, tracesRequests: Bool = false
+    ) -> FieldNameTable {
         var known = [KnownField: ClientField]()
         var names: [(name: String, value: UInt8)] = []
         // In another spelling, a field that the gateway acts on is removed.
@@ -55,6 +58,12 @@ enum ClientField: UInt8 {
         }
         // Even a trusted proxy's: an upstream could not distinguish it from a client's (RFC 9440 §4).
         for name in ["Client-Cert", "Client-Cert-Chain"] { names.append((name, own.rawValue)) }
+        if tracesRequests {
+            for field in [KnownField.traceparent, .tracestate] {
+                known[field] = own
+                names.append((field.name.description, own.rawValue))
+            }
+        }
         // A list of fields that only proxies may send does not let the gateway's cookies pass.
         if cutsCookies { known[KnownField.cookie] = known[.cookie] == nil ? cookie : own }
         for name in reserved.names { names.append((name, identity.rawValue)) }

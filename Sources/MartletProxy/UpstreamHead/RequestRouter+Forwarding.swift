@@ -19,7 +19,8 @@ extension RequestRouter {
             guard upstream == CompiledRoute.several else {
                 return unsafe respond(exchange, route: route, bytes, &loop)
             }
-            upstream = chosenUpstream(of: exchange, route: route, &loop)
+            let only = loop.context.snapshot.compiledRoutes[route].onlyUpstream
+            upstream = only < 0 ? chosenUpstream(of: exchange, route: route, &loop) : only
         }
         let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
@@ -34,7 +35,12 @@ extension RequestRouter {
         case .badPath: return loop.reject(exchange, .malformed(.rewriteRejected))
         case .loop: return loop.reject(exchange, .loopDetected)
         }
-        if hasSeveral { unsafe mirror(exchange, route: route, bytes, &loop) }
+        if hasSeveral {
+            if loop.context.tracing.isOn { unsafe RequestTracing.writeFields(exchange, head, bytes, &loop) }
+            if loop.context.snapshot.compiledRoutes[route].hasMirror {
+                unsafe mirror(exchange, route: route, bytes, &loop)
+            }
+        }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
 

@@ -103,7 +103,8 @@ extension Gateway: AdminSource {
             mirrors: mirrors.counts.map {
                 AdminReport.Mirror(
                     upstream: $0.upstream, sent: $0.counts.sent, failed: $0.counts.failed, dropped: $0.counts.dropped)
-            })
+            },
+            tracing: configuration.tracing == nil ? nil : traces.report)
     }
 }
 

@@ -66,6 +66,7 @@ package final class Gateway: Sendable {
     private let names: NameResolution
     let healthChecks: HealthChecks
     let mirrors: Mirrors
+    let traces: Traces
     private let drainedEndpoints = DrainedEndpoints()
     let explanations = ExplanationLimit()
     private let state: Mutex<State>
@@ -87,6 +88,7 @@ package final class Gateway: Sendable {
             NameResolver(on: services.loop), clock: services.clock, logger: services.logger)
         healthChecks = HealthChecks(clock: services.clock, logger: services.logger)
         mirrors = Mirrors(logger: services.logger)
+        traces = Traces(services)
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
@@ -118,6 +120,7 @@ package final class Gateway: Sendable {
         var resolved: [ResolvedName] = []
         names.follow(configuration.upstreams) { resolved = $0 }
         mirrors.follow(configuration, resolved)
+        traces.follow(configuration.tracing)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
@@ -125,7 +128,7 @@ package final class Gateway: Sendable {
             inherited: &inherited, security: graph.blueprint.tls.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
-            mirrors: mirrors.receiver, connections: services.connections)
+            mirrors: mirrors.receiver, spans: traces.receiver, connections: services.connections)
         invalidator.attach(to: loops)
         healthChecks.attach { [mirrors] endpoints in
             loops.healthChanged(endpoints)
@@ -390,6 +393,7 @@ package final class Gateway: Sendable {
             state.graph = next
             state.listeners = opened
         }
+        traces.follow(next.blueprint.configuration.tracing)
         loops.adopt(next.snapshot, sockets: sockets)
         admin?.adopt(next.snapshot, sockets: adminSockets)
         let upstreams = next.blueprint.configuration.upstreams
@@ -499,6 +503,7 @@ package final class Gateway: Sendable {
         services.memory.end()
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
+        await traces.stop()
         healthChecks.stop()
         mirrors.stop()
         names.stop()

@@ -92,7 +92,8 @@ package struct Graph: Sendable {
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
-            routeLimits: limits, checks: blueprint.checks)
+            routeLimits: limits, checks: blueprint.checks,
+            tracing: configuration.tracing.map { TracingRules($0, configuration.log) })
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,

@@ -4,6 +4,7 @@ internal import MartletIO
 package import MartletMirror
 package import MartletProxy
 internal import MartletReports
+package import MartletTracing
 private import Synchronization
 
 /// The event loops that serve one kind of listener, each on its own thread.
@@ -17,12 +18,14 @@ package final class LoopGroup: Sendable {
     ///   - name: the prefix of the thread names.
     ///   - sockets: the listener sockets of every loop.
     ///   - mirrors: what gets copies of requests; `nil` for none.
+    ///   - spans: what gets the spans of requests; `nil` for none.
     ///   - connections: the connection limit that the loops share.
     ///   - isForOperators: whether it serves in an overload, too.
     ///   - log: the access log; `nil` means the sink of all log lines.
     package init(
         _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
-        mirrors: (any MirrorReceiving)? = nil, connections: ConnectionLimit, log: (any AccessLogging)? = nil,
+        mirrors: (any MirrorReceiving)? = nil, spans: (any SpanReceiving)? = nil, connections: ConnectionLimit,
+        log: (any AccessLogging)? = nil,
         isForOperators: Bool = false
     ) throws(StartError) {
         names = name
@@ -39,6 +42,7 @@ package final class LoopGroup: Sendable {
                     log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
                     clock: services.clock)
                 setup.mirror = mirrors
+                setup.spans = spans
                 if !isForOperators { (setup.memory, setup.ejections) = (services.memory, services.ejections) }
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { [setup] in LoopGroup.run(setup, started) })

@@ -5,6 +5,7 @@ package import MartletIO
 internal import MartletJOSE
 internal import MartletProvider
 internal import MartletProxy
+internal import MartletTracing
 
 /// The objects that exist once per process and survive reloads: threads, clients of other services, the log.
 package struct Services: Sendable {
@@ -103,7 +104,7 @@ struct HTTPCaller: HTTPCalling {
     let purpose: FetchPurpose
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await fetcher.send(call, for: purpose)
+        try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, for: purpose) }
     }
 
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
@@ -117,6 +118,27 @@ private struct ReservedCaller: HTTPCalling {
     let slot: FetchSlot
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await fetcher.send(call, in: slot)
+        try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, in: slot) }
+    }
+}
+
+extension HTTPCall {
+    /// Records the call in the trace of the request that it is for. The called service gets no context, and its path
+    /// may have secrets.
+    fileprivate func traced(
+        _ work: () async throws(HTTPCallError) -> HTTPCallResponse
+    ) async throws(HTTPCallError) -> HTTPCallResponse {
+        try await TraceScope.span(
+            method, .client, attributes, outcome: { [SpanAttribute("http.response.status_code", $0.status)] }, work)
+    }
+
+    private var method: String {
+        if case .none = content { return "GET" }
+        return "POST"
+    }
+
+    private var attributes: [SpanAttribute] {
+        let host = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
+        return [SpanAttribute("http.request.method", method), SpanAttribute("server.address", String(host))]
     }
 }

@@ -26,6 +26,7 @@ struct ReportFixture {
     var addresses = ["127.0.0.1:8080"]
     var healthChecks: [AdminReport.HealthChecks] = []
     var mirrors: [AdminReport.Mirror] = []
+    var tracing: AdminReport.Tracing?
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
 
     var report: AdminReport {
@@ -38,7 +39,7 @@ struct ReportFixture {
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
             monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks,
-            mirrors: mirrors)
+            mirrors: mirrors, tracing: tracing)
     }
 
     var readiness: Readiness {

@@ -24,6 +24,57 @@ import Testing
         #expect(page.kinds["martlet_redis_commands_total"] == nil)
     }
 
+    @Test func `as OpenMetrics, families of counters have no suffix, and buckets have examples`() throws {
+        var fixture = ReportFixture()
+        var loop = ReportFixture.loop(0, [("api", 200, 3)])
+        loop.latency = [("api", [1, 2] + [Int](repeating: 0, count: latencyBounds.count - 1), 500)]
+        func example(_ trace: String, at time: Int64) -> LoopReport.Exemplar {
+            LoopReport.Exemplar(route: "api", bucket: 1, trace: trace, microseconds: 150, unixMilliseconds: time)
+        }
+        loop.exemplars = [example("new", at: 1_700_000_000_007)]
+        var other = ReportFixture.loop(1, [])
+        other.exemplars = [example("old", at: 1_600_000_000_000)]
+        fixture.loops = [loop, other]
+        let text = MetricsPage(fixture.report, .openMetrics).text
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines.suffix(2) == ["# EOF", ""] && !lines.dropLast(2).contains("# EOF"))
+        #expect(lines.contains("# TYPE martlet_proxy_requests counter"))
+        #expect(lines.contains(#"martlet_proxy_requests_total{route="api",status="200"} 3"#))
+        let bucket = #"martlet_proxy_request_duration_seconds_bucket{route="api",le="0.00025"} 3"#
+        #expect(lines.contains(bucket + #" # {trace_id="new"} 0.00015 1700000000.007"#))
+        #expect(lines.filter { $0.contains(" # {") }.count == 1 && lines.contains { $0.contains(#"le="1.0"}"#) })
+        for line in lines where line.hasPrefix("# TYPE") {
+            #expect(!line.contains("_total "), "\(line)")
+        }
+        let plain = MetricsPage(fixture.report).text
+        #expect(!plain.contains("trace_id") && plain.contains(#"le="1"}"#) && !plain.contains("EOF"))
+    }
+
+    @Test func `OpenMetrics is for those who ask for it`() {
+        for accept in [
+            "application/openmetrics-text", "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            "text/plain;q=0.5,application/openmetrics-text;q=0.5", "Application/OpenMetrics-Text, text/plain;q=0.9",
+        ] {
+            #expect(MetricsFormat(accept: accept) == .openMetrics, "\(accept)")
+        }
+        for accept in [
+            nil, "", "*/*", "text/plain", "text/plain, application/openmetrics-text;q=0.9",
+            "application/openmetrics-text;q=0", "application/openmetrics-text;q=x",
+        ] {
+            #expect(MetricsFormat(accept: accept) == .prometheus, "\(accept ?? "none")")
+        }
+    }
+
+    @Test func `spans that were lost are counted, where requests are traced`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_tracing_spans_dropped_total"] == nil)
+        fixture.tracing = AdminReport.Tracing(sent: 5, lost: [("queue_full", 2), ("rejected", 0)])
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_tracing_spans_sent_total") == 5)
+        #expect(page.value("martlet_tracing_spans_dropped_total", ["reason": "queue_full"]) == 2)
+        #expect(page.value("martlet_tracing_spans_dropped_total", ["reason": "rejected"]) == 0)
+    }
+
     @Test func `stored values that do not verify are counted by kind`() throws {
         var fixture = ReportFixture()
         fixture.store = ReportFixture.redis(.connected)

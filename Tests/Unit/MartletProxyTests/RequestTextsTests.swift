@@ -63,6 +63,25 @@ private struct TextsBench: ~Copyable {
 }
 
 @Suite struct `Texts of a request` {
+    @Test func `end with the ID of the trace, where there is one`() {
+        var texts = RequestTexts()
+        texts.set(client: AddressText("192.0.2.1".utf8))
+        let names = Array("\",\"subject\":\"ada\",\"session_id\":\"ses_1".utf8)
+        unsafe names.withUnsafeBufferPointer { unsafe texts.add(names: $0) }
+        let hasTrace = unsafe texts.trace != nil
+        #expect(!hasTrace)
+        let caller = unsafe Array(texts.caller)
+        #expect(caller == names)
+        let trace = String(repeating: "a1", count: 16)
+        texts.add(trace: trace)
+        let found = unsafe texts.trace.map { unsafe String(decoding: $0, as: UTF8.self) }
+        #expect(found == trace)
+        let same = unsafe Array(texts.caller)
+        #expect(same == names)
+        let all = unsafe String(decoding: texts.names, as: UTF8.self)
+        #expect(all == String(decoding: names, as: UTF8.self) + "\",\"trace_id\":\"" + trace)
+    }
+
     @Test func `are empty before the first request`() {
         let texts = RequestTexts()
         let counts = unsafe [

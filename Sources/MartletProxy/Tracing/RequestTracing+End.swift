@@ -1,0 +1,99 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletReports
+internal import MartletTracing
+
+/// The end of a sampled request: its own span, its access record, and the example in the metrics.
+extension RequestTracing {
+    /// Ends the spans of a request, before its access record is written.
+    @inline(never)
+    static func finish(_ exchange: Handle<Exchange>, microseconds: Int, _ loop: inout LoopState) {
+        defer { loop.context.tracing.release(exchange) }
+        guard let trace = trace(of: exchange, &loop) else { return }
+        let entry = loop.context.tracing.owned(exchange)
+        let (now, status) = (loop.now, loop.exchanges[exchange].response.status)
+        let reason = reason(of: exchange, &loop)
+        if let attempt = entry?.attempt {
+            trace.add(
+                span(
+                    of: attempt, trace, error: reason ?? (status >= 400 ? String(status) : nil),
+                    status: reason == nil ? status : nil, name(of: exchange, &loop), now))
+        }
+        let route = loop.context.counters.routes.names[Int(loop.exchanges[exchange].record.routeSlot.rawValue)]
+        let hasRoute = loop.exchanges[exchange].record.routeSlot != .noRoute
+        var span = TraceSpan(
+            id: trace.server, parent: trace.parent,
+            name: name(of: exchange, &loop) + (hasRoute ? " \(route)" : ""), kind: .server,
+            start: loop.exchanges[exchange].record.started, end: now,
+            attributes: attributes(of: exchange, &loop, agent: entry?.userAgent))
+        if hasRoute { span.attributes.append(SpanAttribute("http.route", route)) }
+        if let reason { span.attributes.append(SpanAttribute("martlet.reason", reason)) }
+        if status >= 500 {
+            span.hasFailed = true
+            span.attributes.append(SpanAttribute("error.type", reason ?? String(status)))
+        }
+        loop.context.tracing.add(trace.finish(span))
+        let id = trace.trace.text
+        loop.exchanges[exchange].record.texts.add(trace: id)
+        let exemplar = LoopReport.Exemplar(
+            route: route, bucket: RouteCounters.bucket(of: microseconds), trace: id, microseconds: microseconds,
+            unixMilliseconds: loop.context.clock.unixMilliseconds)
+        // A tunnel is counted with the time of its handshake.
+        guard !loop.exchanges.isTunnel(exchange) else { return }
+        loop.context.tracing.note(exemplar, route: loop.exchanges[exchange].record.routeSlot)
+    }
+
+    /// Why the gateway has rejected a request, or could not complete it.
+    private static func reason(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String? {
+        let reason = loop.exchanges[exchange].record.reason
+        return reason == 0 ? nil : loop.context.counters.reasons.codes[Int(reason)].rawValue
+    }
+
+    /// What the request says of itself, without query and credentials.
+    private static func attributes(
+        of exchange: Handle<Exchange>, _ loop: inout LoopState, agent: String?
+    ) -> [SpanAttribute] {
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let downstream = unsafe lent.pointee.downstream
+        let (host, port) = unsafe authority(lent.pointee.record.texts.host)
+        var attributes = unsafe [
+            SpanAttribute("http.request.method", method(of: exchange, &loop)),
+            SpanAttribute("url.path", String(decoding: lent.pointee.record.texts.path, as: UTF8.self)),
+            SpanAttribute("url.scheme", loop.downstreams[downstream].origin.rules.isSecure ? "https" : "http"),
+            SpanAttribute("server.address", host),
+            SpanAttribute("client.address", String(decoding: lent.pointee.record.texts.client, as: UTF8.self)),
+            SpanAttribute(
+                "network.protocol.version",
+                lent.pointee.isStream ? "2" : lent.pointee.request.isHTTP10 ? "1.0" : "1.1"),
+            SpanAttribute("http.response.status_code", lent.pointee.response.status),
+            SpanAttribute(
+                "martlet.request_id", String(decoding: lent.pointee.record.texts.requestID, as: UTF8.self)),
+        ]
+        if let port { attributes.append(SpanAttribute("server.port", port)) }
+        if let agent { attributes.append(SpanAttribute("user_agent.original", agent)) }
+        if unsafe !lent.pointee.request.check.isEmpty { attributes.append(SpanAttribute("martlet.check", .flag(true))) }
+        let provider = Int(unsafe lent.pointee.credential.provider)
+        if loop.context.snapshot.providerTexts.indices.contains(provider) {
+            let name = String(decoding: loop.context.snapshot.providerTexts[provider], as: UTF8.self)
+            attributes.append(SpanAttribute("martlet.provider", name))
+        }
+        if let names = unsafe CallerNames.parts(of: lent.pointee.record.texts.names),
+            let hash = unsafe loop.context.tracing.rules?.hash(
+                ofLogged: Array(lent.pointee.record.texts.names[names.subject]),
+                isHashed: loop.context.snapshot.authentication.names.areHashed)
+        {
+            attributes.append(SpanAttribute("user.hash", hash))
+        }
+        return attributes
+    }
+
+    /// The host and the port of `Host`.
+    private static func authority(_ text: UnsafeBufferPointer<UInt8>) -> (host: String, port: Int?) {
+        let authority = unsafe String(decoding: text, as: UTF8.self)
+        guard let colon = authority.lastIndex(of: ":"), authority.last != "]",
+            let port = Int(authority[authority.index(after: colon)...])
+        else { return (authority, nil) }
+        return (String(authority[..<colon]), port)
+    }
+}

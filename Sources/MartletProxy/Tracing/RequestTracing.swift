@@ -1,0 +1,190 @@
+internal import MartletAuthenticator
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletTracing
+
+/// Records the spans of sampled requests, and writes trace contexts for upstreams. Nothing of it is called while
+/// ``LoopTracing/isOn`` is false.
+enum RequestTracing {
+    /// The field with which a head ends, from its span's ID on, and the empty line.
+    private static let tailBytes = 23
+    private static let lineBytes = 70
+
+    /// Notes what a trusted proxy says about a request's trace. A context that is invalid is none.
+    @inline(never)
+    static func noteParent(
+        of exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        guard head.fields.has(.traceparent) else { return }
+        let values = unsafe head.values(of: "traceparent", bytes)
+        guard values.count == 1, let value = values.first, let parent = TraceContext(traceparent: value) else { return }
+        let state = TraceState.joined(unsafe head.values(of: "tracestate", bytes))
+        loop.context.tracing.note(parent, state: state, of: exchange)
+    }
+
+    /// Ends the head for an upstream with the context of its trace.
+    @inline(never)
+    static func writeFields(
+        _ exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let started = unsafe lent.pointee.record.started
+        guard let identity = loop.context.tracing.identity(of: exchange, started: started) else { return }
+        // The empty line comes behind.
+        unsafe lent.pointee.forwarding.head.truncate(to: lent.pointee.forwarding.head.count &- 2)
+        let state = loop.context.tracing.state(of: exchange)
+        if !state.isEmpty {
+            unsafe lent.pointee.forwarding.head.append("tracestate: ")
+            unsafe lent.pointee.forwarding.head.append(state)
+            unsafe lent.pointee.forwarding.head.append("\r\n")
+        }
+        unsafe lent.pointee.forwarding.head.append(
+            traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
+        unsafe lent.pointee.forwarding.head.append("\r\n")
+        guard identity.isSampled, loop.context.tracing.trace(of: exchange, started: started) != nil else { return }
+        let agent = unsafe head.values(of: "user-agent", bytes).first.map { String(decoding: $0, as: UTF8.self) }
+        loop.context.tracing.change(exchange) { $0.userAgent = agent }
+    }
+
+    /// The spans of a request; `nil` if it is not sampled.
+    static func trace(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> RequestTrace? {
+        loop.context.tracing.trace(of: exchange, started: loop.exchanges[exchange].record.started)
+    }
+
+    /// The span of a request, as the parent of what is done for it elsewhere; `nil` if it is not sampled.
+    @inline(never)
+    static func parent(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> TraceParent? {
+        trace(of: exchange, &loop).map { TraceParent($0, $0.server) }
+    }
+}
+
+// MARK: - Verification
+
+extension RequestTracing {
+    /// A request begins to wait for the verification of its credential.
+    /// - Returns: the span of the verification; `nil` if the request is not sampled.
+    @inline(never)
+    static func beginVerification(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> TraceParent? {
+        guard let trace = trace(of: exchange, &loop) else { return nil }
+        let id = trace.nextSpan()
+        let now = loop.now
+        loop.context.tracing.change(exchange) { $0.verification = (id, now) }
+        return TraceParent(trace, id)
+    }
+
+    /// The verification has ended.
+    @inline(never)
+    static func endVerification(
+        of exchange: Handle<Exchange>, _ result: VerificationResult, _ loop: inout LoopState
+    ) {
+        guard let entry = loop.context.tracing.owned(exchange), let trace = entry.trace,
+            let verification = entry.verification
+        else { return }
+        loop.context.tracing.change(exchange) { $0.verification = nil }
+        var span = TraceSpan(
+            id: verification.id, parent: trace.server, name: "authenticate", kind: .work, start: verification.start,
+            end: loop.now)
+        switch result {
+        case .success(let verified):
+            span.attributes.append(SpanAttribute("martlet.provider", verified.principal.provider))
+        case .failure(let error):
+            span.hasFailed = true
+            span.attributes.append(SpanAttribute("error.type", error.code.rawValue))
+        }
+        trace.add(span)
+    }
+}
+
+// MARK: - Upstream
+
+extension RequestTracing {
+    /// A request is about to be sent to an endpoint: its head names the span of the attempt.
+    @inline(never)
+    static func beginAttempt(of exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ loop: inout LoopState) {
+        guard let trace = trace(of: exchange, &loop) else { return }
+        let number = loop.exchanges[exchange].forwarding.attempts
+        let id = trace.nextSpan()
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        guard unsafe replaceSpan(in: &lent.pointee.forwarding.head, by: id) else { return }
+        let known = loop.upstreams.directory.endpoints[Int(endpoint)]
+        let upstream = loop.upstreams.directory.clusters[Int(loop.exchanges[exchange].forwarding.cluster)].upstream
+        var attributes = [
+            SpanAttribute("http.request.method", method(of: exchange, &loop)),
+            SpanAttribute("martlet.upstream", upstream.name),
+        ]
+        let scheme = known.transport.isSecure ? "https" : "http"
+        if let (host, port) = known.address.hostAndPort {
+            attributes += [SpanAttribute("server.address", host), SpanAttribute("server.port", Int(port))]
+            let authority = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
+            let path = unsafe path(of: lent.pointee.forwarding.head.bytes)
+            attributes.append(SpanAttribute("url.full", "\(scheme)://\(authority)\(path)"))
+        } else {
+            attributes.append(SpanAttribute("server.address", String(decoding: known.text, as: UTF8.self)))
+        }
+        attributes.append(SpanAttribute("network.protocol.version", known.transport.isHTTP2 ? "2" : "1.1"))
+        if number > 1 { attributes.append(SpanAttribute("http.request.resend_count", number - 1)) }
+        let attempt = LoopTracing.Attempt(id: id, number: number, start: loop.now, attributes: attributes)
+        loop.context.tracing.change(exchange) { $0.attempt = attempt }
+    }
+
+    /// An attempt has failed, and another one follows.
+    @inline(never)
+    static func attemptFailed(of exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
+        guard let entry = loop.context.tracing.owned(exchange), let trace = entry.trace, let attempt = entry.attempt
+        else { return }
+        loop.context.tracing.change(exchange) { $0.attempt = nil }
+        trace.add(span(of: attempt, trace, error: reason.rawValue, status: nil, name(of: exchange, &loop), loop.now))
+    }
+
+    /// The span of an attempt.
+    static func span(
+        of attempt: LoopTracing.Attempt, _ trace: RequestTrace, error: String?, status: Int?, _ name: String,
+        _ end: Int64
+    ) -> TraceSpan {
+        var span = TraceSpan(
+            id: attempt.id, parent: trace.server, name: name, kind: .client, start: attempt.start, end: end,
+            attributes: attempt.attributes)
+        if let status { span.attributes.append(SpanAttribute("http.response.status_code", status)) }
+        if let error { span.attributes.append(SpanAttribute("error.type", error)) }
+        span.hasFailed = error != nil
+        return span
+    }
+
+    /// Replaces the span in the context with which a head ends.
+    /// - Returns: whether it ends with one.
+    private static func replaceSpan(in head: inout ByteBuffer, by span: SpanID) -> Bool {
+        let count = head.count
+        guard count > lineBytes + 2 else { return false }
+        let name = unsafe UnsafeBufferPointer(rebasing: head.bytes[(count - lineBytes - 2)...])
+        guard unsafe name.prefix(15).elementsEqual("traceparent: 00".utf8) else { return false }
+        let isSampled = unsafe head.bytes[count - 5] == 0x31
+        head.truncate(to: count - tailBytes)
+        head.append(sixteenDigits: span.number)
+        if isSampled { head.append("-01\r\n\r\n") } else { head.append("-00\r\n\r\n") }
+        return true
+    }
+
+    /// The path that an upstream gets, without the query.
+    private static func path(of head: UnsafeBufferPointer<UInt8>) -> String {
+        let target = unsafe head.prefix { $0 != 0x0D }.split(separator: 0x20, maxSplits: 2)
+        guard unsafe target.count > 1 else { return "" }
+        return unsafe String(decoding: target[1].prefix { $0 != 0x3F }, as: UTF8.self)
+    }
+
+    /// The method, as far as it is a known one.
+    static func method(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String {
+        let name = loop.exchanges[exchange].request.method.name
+        return name.utf8CodeUnitCount == 0 ? "_OTHER" : "\(name)"
+    }
+
+    /// How spans name a method.
+    static func name(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String {
+        let name = loop.exchanges[exchange].request.method.name
+        return name.utf8CodeUnitCount == 0 ? "HTTP" : "\(name)"
+    }
+}

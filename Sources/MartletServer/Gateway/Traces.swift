@@ -1,0 +1,45 @@
+internal import MartletAdmin
+internal import MartletConfig
+internal import MartletCore
+internal import MartletTracing
+
+/// The traces of requests, for all event loops of the process.
+final class Traces: Sendable {
+    /// How long the end of the process waits for the collector.
+    private static let flushTime = Duration.seconds(2)
+
+    private let logger: Logger
+    private let exporter: TraceExporter
+
+    init(_ services: Services) {
+        logger = services.logger.with(("room", "tracing"))
+        exporter = TraceExporter(
+            TraceDocument.Resource(version: Gateway.version, instance: services.sink.instanceID),
+            clock: services.clock, logger: logger)
+    }
+
+    /// What event loops hand spans to.
+    var receiver: any SpanReceiving { exporter }
+
+    /// What became of all spans so far.
+    var report: AdminReport.Tracing {
+        let counts = exporter.counts
+        return AdminReport.Tracing(
+            sent: counts.sent, lost: SpanLoss.allCases.map { ($0.rawValue, counts.lost[$0] ?? 0) })
+    }
+
+    /// Follows a configuration.
+    func follow(_ tracing: TracingConfiguration?) {
+        do throws(HTTPCallError) {
+            try exporter.follow(
+                tracing.map { tracing in
+                    ExportTarget(url: tracing.url, fields: tracing.headers.map { ($0.name, $0.value) })
+                })
+        } catch {
+            logger.error("tracing not started", ("code", "\(error.code)"), ("reason", error.message))
+        }
+    }
+
+    /// Sends what is left.
+    func stop() async { await exporter.stop(within: Self.flushTime) }
+}
