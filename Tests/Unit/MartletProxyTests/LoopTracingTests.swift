@@ -19,13 +19,12 @@ import Testing
         trace: TraceID(high: 1, low: 0), parent: SpanID(7), isSampled: true)
 
     private static func rules(millionths: Int, parent: TracingConfiguration.Parent = .trusted) -> TracingRules? {
-        URLText("http://127.0.0.1:4318").map { url in
-            var tracing = TracingConfiguration(
-                collector: Located(url, at: SourceLocation(file: "config.yaml", line: 1, column: 1)))
-            tracing.sample = SamplePercentage(millionths: millionths)
-            tracing.parent = parent
-            return TracingRules(tracing, LogConfiguration())
-        }
+        guard let url = URLText("http://127.0.0.1:4318") else { return nil }
+        var tracing = TracingConfiguration(
+            collector: Located(url, at: SourceLocation(file: "config.yaml", line: 1, column: 1)))
+        tracing.sample = SamplePercentage(millionths: millionths)
+        tracing.parent = parent
+        return TracingRules(tracing, LogConfiguration())
     }
 
     private static func handle(_ index: Int32, _ generation: UInt32 = 1) -> Handle<Exchange> {
