@@ -274,6 +274,9 @@ static inline int martlet_open_read(const char *path) { return open(path, O_RDON
 static inline int martlet_open_read_nonblocking(const char *path) {
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
+static inline int martlet_open_append(const char *path, mode_t mode) {
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
+}
 static inline ssize_t martlet_send_two(int fd, const void *first, size_t first_count, const void *second, size_t second_count) {
     if (second_count == 0) return martlet_send(fd, first, first_count, MSG_NOSIGNAL);
     struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};

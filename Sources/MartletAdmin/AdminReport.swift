@@ -118,6 +118,15 @@ package struct AdminReport: Sendable {
         }
     }
 
+    /// How many lines a log has lost.
+    package struct LostLogLines: Sendable {
+        /// Its path, or `stdout`.
+        let file: String
+        let lines: Int
+
+        package init(file: String, lines: Int) { (self.file, self.lines) = (file, lines) }
+    }
+
     let readiness: Readiness
     /// The last report of every loop that serves clients.
     let loops: [LoopReport]
@@ -145,7 +154,8 @@ package struct AdminReport: Sendable {
     let isMemoryHigh: Bool?
     /// The addresses of the public listeners.
     let addresses: [String]
-    let droppedLogBatches: Int
+    /// Of every log.
+    let lostLogLines: [LostLogLines]
     let reloads: ReloadRecord
     let process: ProcessStatus
     let startedAt: UnixTime
@@ -165,7 +175,7 @@ package struct AdminReport: Sendable {
         readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
         ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
         accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
-        limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], droppedLogBatches: Int,
+        limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], lostLogLines: [LostLogLines],
         reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = [],
@@ -187,7 +197,7 @@ package struct AdminReport: Sendable {
         self.limits = limits
         self.isMemoryHigh = isMemoryHigh
         self.addresses = addresses
-        self.droppedLogBatches = droppedLogBatches
+        self.lostLogLines = lostLogLines
         self.reloads = reloads
         self.process = process
         self.startedAt = startedAt

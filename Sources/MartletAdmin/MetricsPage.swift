@@ -447,10 +447,10 @@ struct MetricsPage {
         out.single(
             "martlet_server_configuration_current", .gauge, "1 if the last reload succeeded, 0 if it failed.",
             report.reloads.isCurrent ? 1 : 0)
-        out.single(
-            "martlet_server_log_batches_dropped_total", .counter,
-            "Batches of log lines dropped because their reader was slow.",
-            report.droppedLogBatches)
+        out.family(
+            "martlet_log_lines_lost_total", .counter,
+            "Log lines that could not be written: a slow or closed reader, or a full disk.")
+        for log in report.lostLogLines { out.sample(["file": log.file], log.lines) }
     }
 
     private mutating func process(_ report: AdminReport) {

@@ -22,6 +22,8 @@ struct RunSteps {
         case reload
         /// Reads the files that the configuration names again, with the same configuration text.
         case readFiles
+        /// Opens log files again.
+        case reopenFiles
         case takeOver
         case rejectTakeOver
         /// Cancels the start and waits for it briefly.
@@ -54,6 +56,7 @@ struct RunSteps {
             return [.exit(status: 128 + number)]
         case (.signal(.reload), .starting): isReloadWanted = true
         case (.signal(.reload), .serving): return [.reload]
+        case (.signal(.reopen), _): return [.reopenFiles]
         case (.signal(.takeOver), .starting): isTakeOverWanted = true
         case (.signal(.takeOver), .serving): return [.takeOver]
         case (.signal(.takeOver), .cancelling), (.signal(.takeOver), .draining): return [.rejectTakeOver]

@@ -10,11 +10,13 @@ package enum Signals {
         case end(Int32)
         /// SIGHUP.
         case reload
+        /// SIGUSR1: opens log files again.
+        case reopen
         /// SIGUSR2: starts the current program file as a successor.
         case takeOver
     }
 
-    private static let controlSignals = [SIGTERM, SIGINT, SIGHUP, SIGUSR2]
+    private static let controlSignals = [SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]
 
     /// Blocks SIGPIPE and, if asked to, the control signals.
     ///
@@ -51,6 +53,7 @@ package enum Signals {
                 guard unsafe sigwait(&set, &number) == 0 else { continue }
                 switch number {
                 case SIGHUP: continuation.yield(.reload)
+                case SIGUSR1: continuation.yield(.reopen)
                 case SIGUSR2: continuation.yield(.takeOver)
                 default: continuation.yield(.end(number))
                 }

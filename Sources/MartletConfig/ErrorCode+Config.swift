@@ -6,6 +6,8 @@ extension ErrorCode {
     public static let configInvalid: ErrorCode = "config.invalid"
     /// The configuration file, or a file that a key names, cannot be read.
     public static let configFileUnreadable: ErrorCode = "config.file_unreadable"
+    /// A file that a key names cannot be opened for writing.
+    package static let configFileUnwritable: ErrorCode = "config.file_unwritable"
     /// Unsupported or invalid YAML: syntax, encoding, a tag, a merge key, or a second document.
     public static let configYAMLSyntax: ErrorCode = "config.yaml_syntax"
     /// The file, its nesting or its expansion exceeds a limit.

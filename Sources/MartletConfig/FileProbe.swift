@@ -23,6 +23,23 @@ internal import MartletCore
         return "\(quoted(path)) holds a secret but is readable by \(who) (mode 0\(bits)): chmod 600 or 400"
     }
 
+    /// Why no file can be written at a path, whoever tries: it is a folder, or would be in one that does not exist; `nil`
+    /// if neither is so. Opening it may still fail.
+    package static func creationError(_ path: String) -> String? {
+        guard !path.utf8.contains(0) else { return "the name contains a NUL byte" }
+        if let mode = mode(of: path) { return mode & UInt32(S_IFMT) == UInt32(S_IFDIR) ? "it is a folder" : nil }
+        guard martlet_errno() == ENOENT || martlet_errno() == ENOTDIR else { return nil }
+        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return nil }
+        let folder = path[..<slash].isEmpty ? "/" : String(path[..<slash])
+        if let mode = mode(of: folder) { return mode & UInt32(S_IFMT) == UInt32(S_IFDIR) ? nil : "not in a folder" }
+        return martlet_errno() == ENOENT || martlet_errno() == ENOTDIR ? "its folder does not exist" : nil
+    }
+
+    private static func mode(of path: String) -> UInt32? {
+        var status = stat()
+        return unsafe path.withCString { unsafe stat($0, &status) } == 0 ? status.st_mode : nil
+    }
+
     private static func withStatus(
         of path: String, _ body: (stat) -> Void
     ) throws(FileReadError) {

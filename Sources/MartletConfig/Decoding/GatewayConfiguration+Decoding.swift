@@ -13,7 +13,8 @@ extension GatewayConfiguration {
             .optional(
                 "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]), default: "{}",
                 "Health, metrics and the dashboard; `off` disables them."),
-            .optional("log", .block(of: LogConfiguration.self), default: "{}", "Log level and format."),
+            .optional(
+                "log", .block(of: LogConfiguration.self), default: "{}", "Log level and format, and access lines."),
             .optional(
                 "tracing", .block(of: TracingConfiguration.self),
                 "Where traces of requests are sent; without it trace contexts pass untouched."),

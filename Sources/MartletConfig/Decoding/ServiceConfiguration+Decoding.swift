@@ -87,6 +87,9 @@ extension LogConfiguration: ConfigurationDecodable {
             .optional(
                 "subject", .choice(SubjectForm.allCases.map(\.rawValue)), default: "full",
                 "How access records name callers: `full`, `hash` (with `subject_key`), or `off`."),
+            .optional(
+                "access", .block(of: AccessLogConfiguration.self),
+                "Which access lines there are, what they have, and where they go."),
         ])
         .withSecret(
             "subject_key", required: false, "The key of the hashes of `subject: hash`, at least 16 bytes.")
@@ -99,6 +102,7 @@ extension LogConfiguration: ConfigurationDecodable {
         level = reader.optional("level", default: level)
         format = reader.optional("format", default: format)
         subject = reader.optional("subject", default: subject)
+        access = reader.block("access") ?? access
         let key = reader.optionalSecret("subject_key")
         subjectKey = key?.value
         if let key, key.value.count < Self.minimumKeyBytes {

@@ -174,11 +174,13 @@ package import MartletCore
     package var subject = SubjectForm.full
     /// The key of the hashes; always present for ``SubjectForm/hash``.
     package var subjectKey: Secret?
+    package var access = AccessLogConfiguration()
 
     package init() {}
 
     package static func == (left: LogConfiguration, right: LogConfiguration) -> Bool {
         left.level == right.level && left.format == right.format && left.subject == right.subject
+            && left.access == right.access
     }
 }
 

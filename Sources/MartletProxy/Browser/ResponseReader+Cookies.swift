@@ -8,6 +8,7 @@ extension ResponseReader {
     /// the route's rate limits.
     @inline(never)
     mutating func editHead(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        SelectedLines.note(status: response.status, exchange, &loop)
         cutCookies(exchange, &loop)
         RateLimitFields.append(of: exchange, &loop)
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }

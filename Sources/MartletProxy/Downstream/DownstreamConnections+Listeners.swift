@@ -104,7 +104,8 @@ extension DownstreamConnections {
         self[downstream].origin.peerBytes = octets
         self[downstream].origin.address = DownstreamAddress(
             bytes: octets, text: AddressText(SocketEndpoint.text(of: octets).utf8),
-            isTrusted: context.snapshot.trustedProxies.contains { $0.contains(octets) }, port: address.port)
+            isTrusted: context.snapshot.trustedProxies.contains { $0.contains(octets) },
+            isNoted: context.logs.access.needsNotes, port: address.port)
         return true
     }
 }

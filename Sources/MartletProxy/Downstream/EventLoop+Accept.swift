@@ -50,8 +50,7 @@ extension EventLoop {
             bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
             isTrusted: peer.isUnix
                 ? listener.rules.isTrusted : loop.context.snapshot.trustedProxies.contains { $0.contains(bytes) },
-            port: peer.port,
-            isUnix: peer.isUnix)
+            isNoted: loop.context.logs.access.needsNotes, port: peer.port, isUnix: peer.isUnix)
         let downstream = loop.downstreams.all.allocate()
         loop.downstreams[downstream].open(
             fd: fd, kind: .http1, rules: listener.rules, address: address,

@@ -75,26 +75,14 @@ extension LoopState {
             status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
             provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch,
             isCheck: !exchanges[exchange].request.check.isEmpty)
-        if !context.logs.access.isPrepared(for: key) { prepare(key, exchange) }
+        if !context.logs.access.isPrepared(for: key), SelectedLines.write(exchange, microseconds, orPrepare: key, &self)
+        {
+            return
+        }
         let line = AccessLine(
             unixTime: context.unixTime, bytesIn: exchanges[exchange].record.bytesIn,
             bytesOut: exchanges[exchange].record.bytesOut, microseconds: microseconds)
         let lent = unsafe exchanges.all.address(of: exchange)
         unsafe context.logs.access.append(line, &lent.pointee.record.texts, key)
-    }
-
-    /// Prepares the texts that the log uses for all exchanges with this key.
-    @inline(never)
-    mutating func prepare(_ key: AccessKey, _ exchange: Handle<Exchange>) {
-        let provider = Int(exchanges[exchange].credential.provider)
-        let endpoint = exchanges[exchange].forwarding.endpoint
-        context.logs.access.prepare(
-            key, route: context.counters.routes.texts[Int(exchanges[exchange].record.routeSlot.rawValue)],
-            reason: context.counters.reasons.texts[Int(exchanges[exchange].record.reason)],
-            member: context.counters.reasons.members[Int(exchanges[exchange].record.reason)],
-            condition: context.counters.reasons.conditions[Int(exchanges[exchange].record.reason)],
-            provider: provider >= 0 && provider < context.snapshot.providerTexts.count
-                ? context.snapshot.providerTexts[provider] : [],
-            upstream: endpoint.isNone ? [] : upstreams.directory.endpoints[Int(endpoint)].text)
     }
 }

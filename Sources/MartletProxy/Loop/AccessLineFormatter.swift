@@ -39,6 +39,11 @@ struct AccessLineFormatter: ~Copyable {
 
     var isEmpty: Bool { lines.isEmpty }
 
+    /// Hands over what there is.
+    mutating func flush(to log: any AccessLogging) {
+        if !lines.isEmpty { log.take(&lines) }
+    }
+
     /// Flushes a batch that is large or old enough, or when the loop is idle.
     mutating func flush(to log: any AccessLogging, now: Int64, isIdle: Bool) {
         guard !lines.isEmpty else { return }
@@ -95,6 +100,18 @@ struct AccessLineFormatter: ~Copyable {
             opening.append(decimal: Int(unixTime))
             opening.append(" ")
         }
+    }
+
+    /// Writes one record with the fields of a plan.
+    mutating func append(
+        _ line: SelectedLine, _ request: inout RequestTexts, _ plan: AccessPlan, format: AccessFormat
+    ) {
+        SelectedLineWriter(plan, format, instanceID: instanceID).write(line, &request, into: &lines)
+    }
+
+    /// Appends a path as it stands in a record.
+    static func append(path: UnsafeBufferPointer<UInt8>, to buffer: inout ByteBuffer) {
+        unsafe buffer = buffer.take().appending(escaped: path)
     }
 
     // The buffer is passed by value, in and out: in a local, its bounds stay in registers.

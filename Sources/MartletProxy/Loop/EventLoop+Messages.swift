@@ -30,6 +30,7 @@ extension EventLoop {
                 authenticator.sessionsChanged(revocationIDs, acknowledgement, at: loop.time)
             case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
             case .logFormatChanged: loop.context.logs.access.formatChanged()
+            case .accessLog(let settings): SelectedLines.adopt(settings, &loop)
             case .report(let reply): reply(report())
             case .drain(let deadline, let hasSuccessor): drain(until: deadline, hasSuccessor: hasSuccessor)
             }

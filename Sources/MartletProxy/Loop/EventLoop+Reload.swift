@@ -22,7 +22,7 @@ extension EventLoop {
         // Without a descriptor left, this loop watches nothing until the next reload.
         try? loop.context.overload.adopt(next.overload, loop.context.poller)
         authenticator.adopt(next.authentication)
-        loop.context.logs.access.configurationChanged()
+        SelectedLines.adopt(next.accessLog, &loop)
         loop.context.counters.assignSlots(toRoutes: loop.context.snapshot.routes.routes.map(\.name))
         reevaluateExchanges()
         if router.head.fields.capacity != next.limits.headerFields {

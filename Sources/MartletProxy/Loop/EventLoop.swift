@@ -82,7 +82,9 @@ package struct EventLoop: ~Copyable {
             threads: LoopThreads(
                 mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes,
                 mirror: setup.mirror),
-            logs: LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max)),
+            logs: LoopLogs(
+                access: setup.log, setup.snapshot.accessLog, debug: setup.debug,
+                requestIDPrefix: .random(in: .min ... .max)),
             counters: Counters(loop: setup.id), overload: overload, tracing: tracing)
         let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
         loop = LoopState(context, acceptor: acceptor)

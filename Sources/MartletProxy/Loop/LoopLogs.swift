@@ -4,8 +4,10 @@ struct LoopLogs: ~Copyable {
     let debug: DebugLog
     var requestIDs: RequestIDs
 
-    init(access sink: any AccessLogging, debug: DebugLog, requestIDPrefix: UInt64) {
-        access = AccessLogWriter(sink)
+    init(
+        access sink: any AccessLogging, _ settings: AccessLogSettings? = nil, debug: DebugLog, requestIDPrefix: UInt64
+    ) {
+        access = AccessLogWriter(sink, settings)
         self.debug = debug
         requestIDs = RequestIDs(prefix: requestIDPrefix)
     }

@@ -40,6 +40,9 @@ extension Mailbox {
     /// Switches to the log's current access format.
     package func logFormatChanged() { post(.logFormatChanged) }
 
+    /// Switches to other settings of the access log, for a loop that adopts no configuration.
+    package func adoptAccessLog(_ settings: AccessLogSettings?) { post(.accessLog(settings)) }
+
     /// Accepts no more connections, serves requests in progress, and ends; what is left at the deadline is aborted.
     ///
     /// - Parameter hasSuccessor: whether another process accepts from the same sockets and their queues.

@@ -36,6 +36,8 @@ enum LoopMessage: Sendable {
     case rejectSessions(Bool)
     /// The access log has changed its format.
     case logFormatChanged
+    /// Access lines go elsewhere, or have other fields.
+    case accessLog(AccessLogSettings?)
     /// Report the counters.
     case report(@Sendable (LoopReport) -> Void)
     /// Finish requests in progress and accept no more; what is left at the deadline is aborted.

@@ -98,6 +98,11 @@ protocol SlabElement: ~Copyable {
         return Handle(index: index, generation: unsafe base[Int(index)].generation)
     }
 
+    /// Changes every element, those of free slots too.
+    mutating func updateAll(_ change: (inout Element) -> Void) {
+        for index in 0..<initialized { unsafe change(&base[index]) }
+    }
+
     subscript(handle: Handle<Element>) -> Element {
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(address(of: handle)) }

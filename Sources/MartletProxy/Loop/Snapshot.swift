@@ -53,8 +53,11 @@ package final class Snapshot: Sendable {
     let tracing: TracingRules?
     /// When requests are rejected because there is too much to do; `nil` is never.
     let overload: OverloadConfiguration?
-    /// Whether heads of responses may be changed once they are written: for cookies, or to announce limits.
-    var editsHeads: Bool { hasBrowser || routeLimits.announce }
+    /// Where access lines go, and what they have; `nil` for the default.
+    package let accessLog: AccessLogSettings?
+    /// Whether something is to be done with heads of responses once they are written: for cookies, to announce limits,
+    /// or to note them for access lines.
+    let editsHeads: Bool
     /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
     /// the request, or limits that count by the caller.
     let hasOtherCredentials: Bool
@@ -64,9 +67,11 @@ package final class Snapshot: Sendable {
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
-        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil, tracing: TracingRules? = nil
+        routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil, tracing: TracingRules? = nil,
+        accessLog: AccessLogSettings? = nil
     ) {
         self.tracing = tracing
+        self.accessLog = accessLog
         self.routeLimits = routeLimits
         overload = server.overload
         authentication = AuthenticationRules(
@@ -75,6 +80,7 @@ package final class Snapshot: Sendable {
         endpoints = OwnEndpoints(handlers: signIn.handlers, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
+        editsHeads = hasBrowser || routeLimits.announce || accessLog?.plan?.notesResponses == true
         readsRequests = authentication.readsRequests
         hasOtherCredentials = hasBrowser || readsRequests || routeLimits.needCaller
         self.routes = routes

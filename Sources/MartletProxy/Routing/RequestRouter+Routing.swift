@@ -27,9 +27,19 @@ extension RequestRouter {
             let lent = unsafe loop.exchanges.all.address(of: exchange)
             unsafe lent.pointee.request.detectGRPC(in: &head, bytes)
         }
-        if loop.downstreams[downstream].origin.address.isTrusted { unsafe applyProxyFields(exchange, bytes, &loop) }
+        if !loop.downstreams[downstream].origin.address.marks.isEmpty { unsafe readHead(exchange, bytes, &loop) }
         unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
         return exchange
+    }
+
+    /// Reads what access lines have of a head, and what a trusted proxy says in it.
+    @inline(never)
+    private mutating func readHead(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        let address = loop.downstreams[loop.exchanges[exchange].downstream].origin.address
+        if address.isNoted { unsafe loop.context.logs.access.notes.note(head, bytes, of: exchange) }
+        if address.isTrusted { unsafe applyProxyFields(exchange, bytes, &loop) }
     }
 
     // Not inlined: a proxy's fields are read where the peer is a trusted one.

@@ -29,6 +29,12 @@ extension Gateway: AdminSource {
             logger: services.logger.with(("room", "admin")))
     }
 
+    private var lostLogLines: [AdminReport.LostLogLines] {
+        let common = AdminReport.LostLogLines(file: services.sink.name, lines: services.sink.lostLines)
+        return [common]
+            + services.accessFiles.lostLines.map { AdminReport.LostLogLines(file: $0.file, lines: $0.lines) }
+    }
+
     /// Takes an endpoint of an upstream out of use, or back, and logs it.
     package func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
         let result = changeDraining(endpoint, of: upstream, isDrained: isDrained)
@@ -93,7 +99,7 @@ extension Gateway: AdminSource {
             limits: AdminReport.Limits(
                 graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
             isMemoryHigh: configuration.server.overload == nil ? nil : services.memory.isOver,
-            addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
+            addresses: addresses, lostLogLines: lostLogLines, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
             healthChecks: healthChecks.counts.map {
                 AdminReport.HealthChecks(

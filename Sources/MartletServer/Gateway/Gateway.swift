@@ -79,9 +79,12 @@ package final class Gateway: Sendable {
     /// Builds everything on existing services, which it shuts down when it drains.
     init(_ blueprint: Blueprint, services: Services) throws(StartError) {
         self.services = services
+        services.sink.setTime(EventTime(blueprint.configuration.log.access.fields))
         let issuerKeys = IssuerKeysRegistry()
         let invalidator = CacheInvalidator(logger: services.logger)
-        let graph = try Graph.build(blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator)
+        let graph = try Graph.build(
+            blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator,
+            accessLog: services.accessFiles.settings(blueprint.configuration.log))
         self.issuerKeys = issuerKeys
         self.invalidator = invalidator
         names = NameResolution(
@@ -333,9 +336,12 @@ package final class Gateway: Sendable {
         let invalidator = invalidator
         let next: Graph
         do {
-            next = try Graph.build(blueprint, services, previous: old, keys: issuerKeys, invalidator: invalidator)
+            let accessLog = try services.accessFiles.settings(blueprint.configuration.log)
+            next = try Graph.build(
+                blueprint, services, previous: old, keys: issuerKeys, invalidator: invalidator, accessLog: accessLog)
         } catch {
             issuerKeys.retain(only: old.issuerKeys)
+            services.accessFiles.retain(only: old.blueprint.configuration.log)
             throw error
         }
         let isSameStore = next.accounts?.isSame(as: old.accounts) ?? (old.accounts == nil)
@@ -361,7 +367,8 @@ package final class Gateway: Sendable {
             await shutdown(next, keeping: old)
             throw error
         }
-        apply(blueprint.configuration.log)
+        let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
+        apply(blueprint.configuration.log, next.snapshot.accessLog, loops: loops, admin: admin)
         if let events = next.events {
             events.subscribe()
             events.start()
@@ -418,20 +425,12 @@ package final class Gateway: Sendable {
         mirrors.setDrained(endpoints)
     }
 
-    /// Applies the level and the format of a new configuration.
-    private func apply(_ log: LogConfiguration) {
-        services.logThreshold.level = log.level
-        guard services.sink.setFormat(log.format) else { return }
-        let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
-        loops?.logFormatChanged()
-        admin?.logFormatChanged()
-    }
-
     /// Shuts a graph down, but for the resources that the serving graph shares with it.
     private func shutdown(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
         await Gateway.close(graph, keeping: serving)
         issuerKeys.retain(only: serving.issuerKeys)
+        services.accessFiles.retain(only: serving.blueprint.configuration.log)
     }
 
     /// The same for a graph that has served: its stores stay open until requests that use them have finished.

@@ -37,10 +37,12 @@ package struct Graph: Sendable {
     ///   - invalidator: invalidates cached decisions of the loops.
     ///   - access: whether the stores may be written to.
     ///   - shared: a store to use instead of one of its own.
+    ///   - accessLog: where access lines go, and what they have.
     package static func build(
         _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: IssuerKeysRegistry,
         invalidator: CacheInvalidator,
-        access: StoreAccess = .full, store shared: SharedStore? = nil
+        access: StoreAccess = .full, store shared: SharedStore? = nil,
+        accessLog: AccessLogSettings? = nil
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
         let accounts = try OpenAccounts.make(
@@ -93,7 +95,7 @@ package struct Graph: Sendable {
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
             routeLimits: limits, checks: blueprint.checks,
-            tracing: configuration.tracing.map { TracingRules($0, configuration.log) })
+            tracing: configuration.tracing.map { TracingRules($0, configuration.log) }, accessLog: accessLog)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
             claims: claims,

@@ -135,6 +135,11 @@ package final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.logFormatChanged() }
     }
 
+    /// Has every loop switch to other settings of the access log.
+    func adoptAccessLog(_ settings: AccessLogSettings?) {
+        for mailbox in mailboxes { mailbox.adoptAccessLog(settings) }
+    }
+
     /// Ends every loop when its requests are served, at the latest at the deadline.
     ///
     /// - Parameter hasSuccessor: whether another process accepts from the same sockets.

@@ -12,8 +12,11 @@ package struct Services: Sendable {
     package let clock: Clock
     let sink: LogSink
     package let logger: Logger
-    /// The threshold of all loggers; a reload may change it.
-    let logThreshold: LogThreshold
+    /// Which lines are written; a reload may change it, and so may operators.
+    let levels: LogLevelControl
+    /// The files that SIGUSR1 opens again.
+    package let files = ReopenableFiles()
+    let accessFiles: AccessLogFiles
     /// Runs the connections to Redis and PostgreSQL.
     package let loop: ServiceLoop
     package let resolver: Resolver
@@ -34,8 +37,9 @@ package struct Services: Sendable {
     package init(sink: LogSink, level: LogLevel) throws(StartError) {
         clock = .system
         self.sink = sink
-        logThreshold = LogThreshold(level)
-        logger = Logger(sink, threshold: logThreshold)
+        levels = LogLevelControl(level, clock: clock)
+        logger = Logger(sink, threshold: levels.threshold)
+        accessFiles = AccessLogFiles(logger: logger, instanceID: sink.instanceID, reopenable: files)
         ejections = EjectionWatch(logger)
         connections = ConnectionLimit()
         verifier = Verifier(threads: Services.coreCount, clock: clock)

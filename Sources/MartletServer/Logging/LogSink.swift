@@ -4,30 +4,55 @@ package import MartletCore
 package import MartletProxy
 private import Synchronization
 
-/// Writes every log line of the process to a descriptor on its own thread, so that logging never blocks.
+/// Writes log lines to a descriptor or a file on its own thread, so that logging never blocks.
 ///
-/// If the reader of the log is slow, lines beyond a limit are dropped and counted.
+/// Lines that cannot be written, because the reader of the log is slow or gone, or the disk is full, are lost and
+/// counted.
 package final class LogSink: AccessLogging, LogWriting {
+    /// What operators should know of a log.
+    enum Notice: Sendable, Equatable {
+        /// Lines cannot be written.
+        case failed(reason: String)
+        /// They can be written again.
+        case recovered(lines: Int, seconds: Int64)
+        case reopened
+        case notReopened(reason: String)
+    }
+
     private struct State: ~Copyable {
         var pending = ByteBuffer()
         var isWriting = false
         var isStopped = false
+        var wantsReopening = false
     }
 
     /// The maximum number of buffered bytes.
     private static let limit = 4 * 1024 * 1024
     /// The memory of larger batches is freed after writing.
     private static let retainedBytes = 256 * 1024
+    /// How long a wait for a pipe lasts before it is seen whether something else is to be done.
+    private static let pipeWait: Int32 = 100
 
     /// The current format.
     package var format: AccessFormat { isText.load(ordering: .relaxed) ? .text : .json }
     private let isText: Atomic<Bool>
+    /// An `EventTime`.
+    private let time = Atomic(EventTime.seconds.rawValue)
     /// The name of this process in every line; none if empty.
     package let instanceID: String
-    private let descriptor: Int32
+    /// The path of the file, or `stdout`, for the metrics.
+    let name: String
+    private let isTerminal: Bool
+    private let lines: LineWriter
     private let state = Mutex(State())
-    private let dropped = Atomic<Int>(0)
+    /// Lines that were lost.
+    private let lost = Atomic<Int>(0)
+    /// Those of them for which there was no room, since the thread last looked.
+    private let overflow = Atomic<Int>(0)
+    /// Whether a loss is not over; only the thread uses it.
+    private let isLosing = Atomic(false)
     private let wake: Int32
+    private let notify: @Sendable (LogSink, Notice) -> Void
     /// Every sink of the process; their threads retain them.
     private static let all = Mutex<[LogSink]>([])
 
@@ -35,12 +60,29 @@ package final class LogSink: AccessLogging, LogWriting {
     ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
     ///   - descriptor: the descriptor to write to.
     ///   - instanceID: the name of this process in every line; none if empty.
-    package init(
+    package convenience init(
         _ format: LogConfiguration.Format, descriptor: Int32, instanceID: String = ""
     ) throws(SystemThreadError) {
-        self.descriptor = descriptor
+        try self.init(
+            format, LogDestination(descriptor: descriptor), name: descriptor == 1 ? "stdout" : "stderr",
+            instanceID: instanceID
+        ) { sink, notice in sink.writeOwn(notice) }
+    }
+
+    /// - Parameters:
+    ///   - destination: what to write to.
+    ///   - name: the path of the file, or `stdout`.
+    ///   - notify: called on the thread.
+    init(
+        _ format: LogConfiguration.Format, _ destination: consuming LogDestination, name: String, instanceID: String,
+        notify: @escaping @Sendable (LogSink, Notice) -> Void
+    ) throws(SystemThreadError) {
+        self.name = name
         self.instanceID = instanceID
-        isText = Atomic(LogSink.isText(format, descriptor))
+        self.notify = notify
+        isTerminal = isatty(destination.descriptor) == 1
+        isText = Atomic(LogSink.isText(format, isTerminal))
+        lines = LineWriter(destination)
         wake = eventfd(0, Int32(EFD_CLOEXEC))
         _ = try SystemThread(name: "martlet-log") { [self] in work() }
         LogSink.all.withLock { $0.append(self) }
@@ -52,20 +94,25 @@ package final class LogSink: AccessLogging, LogWriting {
     ///
     /// - Returns: whether it differs from the current one.
     func setFormat(_ format: LogConfiguration.Format) -> Bool {
-        let next = LogSink.isText(format, descriptor)
+        let next = LogSink.isText(format, isTerminal)
         return isText.exchange(next, ordering: .relaxed) != next
     }
 
-    private static func isText(_ format: LogConfiguration.Format, _ descriptor: Int32) -> Bool {
+    /// Switches the time that lines of events have.
+    func setTime(_ next: EventTime) { time.store(next.rawValue, ordering: .relaxed) }
+
+    private static func isText(_ format: LogConfiguration.Format, _ isTerminal: Bool) -> Bool {
         switch format {
         case .text: true
         case .json: false
-        case .auto: isatty(descriptor) == 1
+        case .auto: isTerminal
         }
     }
 
-    /// The number of batches of lines that were dropped because the reader was slow.
-    package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
+    /// The number of lines that were lost.
+    package var lostLines: Int { lost.load(ordering: .relaxed) }
+
+    // MARK: Adding lines
 
     /// Enqueues whole lines of access records; swaps the buffers if the queue is empty.
     package func take(_ lines: inout ByteBuffer) {
@@ -77,39 +124,53 @@ package final class LogSink: AccessLogging, LogWriting {
     private func add(_ lines: inout ByteBuffer) -> Bool {
         // A closure cannot consume an inout parameter, only a local variable.
         var own = lines.take()
-        let isFirst = state.withLock { state in
-            guard state.pending.count + own.count <= LogSink.limit else {
-                dropped.add(1, ordering: .relaxed)
-                return false
-            }
+        let outcome: (isFirst: Bool, isLost: Bool) = state.withLock { state in
+            guard state.pending.count + own.count <= LogSink.limit, !state.isStopped else { return (false, true) }
             guard state.pending.isEmpty else {
                 unsafe state.pending.append(own.bytes)
-                return false
+                return (false, false)
             }
             swap(&state.pending, &own)
-            return true
+            return (true, false)
         }
+        if outcome.isLost { countOverflow(own) }
         lines = own
-        return isFirst
+        return outcome.isFirst
+    }
+
+    @inline(never)
+    private func countOverflow(_ lines: borrowing ByteBuffer) {
+        let count = unsafe LogDestination.count(lines.bytes[...])
+        lost.add(count, ordering: .relaxed)
+        overflow.add(count, ordering: .relaxed)
     }
 
     /// Enqueues one event.
     package func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let time = Clock.system.unixTime.seconds
-        var line = ByteBuffer(capacity: 256)
-        switch format {
-        case .json:
-            line.append(text: "{\"time\":\(time),\"level\":\"\(level.name)\",\"event\":\"\(LogSink.escape(event))\"")
-            if !instanceID.isEmpty { line.append(text: ",\"instance_id\":\"\(instanceID)\"") }
-            for (name, value) in fields { line.append(text: ",\"\(name)\":\"\(LogSink.escape(value))\"") }
-            line.append(text: "}\n")
-        case .text:
-            line.append(text: "\(time) \(level.name) \(event)")
-            for (name, value) in fields { line.append(text: " \(name)=\(LogSink.escape(value))") }
-            if !instanceID.isEmpty { line.append(text: " instance_id=\(instanceID)") }
-            line.append(text: "\n")
-        }
+        var line = EventLine.make(
+            level, event, fields, format: format, instanceID: instanceID, at: Clock.system.unixMilliseconds,
+            as: EventTime(rawValue: time.load(ordering: .relaxed)) ?? .seconds)
         take(&line)
+    }
+
+    /// Says in its own lines what became of them; that they cannot be written would be among them.
+    private func writeOwn(_ notice: Notice) {
+        guard case .recovered(let lines, let seconds) = notice else { return }
+        write(.warning, "log lines lost", [("file", name), ("lines", String(lines)), ("seconds", String(seconds))])
+    }
+
+    // MARK: Control
+
+    /// Has the thread open the file again, when it has written what is enqueued.
+    func reopen() {
+        state.withLock { $0.wantsReopening = true }
+        signal()
+    }
+
+    /// Ends the thread when it has written what is enqueued, and closes the file.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        signal()
     }
 
     /// Waits until every enqueued line is written, at most for the timeout; called before the process exits.
@@ -131,17 +192,37 @@ package final class LogSink: AccessLogging, LogWriting {
         _ = unsafe CLinux.write(wake, &one, 8)
     }
 
+    // MARK: The thread
+
     private func work() {
         var batch = ByteBuffer()
         while true {
-            var count: UInt64 = 0
-            _ = unsafe read(wake, &count, 8)
+            awaitSignal()
             batch = exchange(batch)
-            writeAll(batch)
+            write(batch)
             if batch.count > LogSink.retainedBytes { batch.release() }
             batch.removeAll()
-            state.withLock { $0.isWriting = false }
+            let (isStopped, wantsReopening) = state.withLock { state in
+                state.isWriting = false
+                defer { state.wantsReopening = false }
+                return (state.isStopped && state.pending.isEmpty, state.wantsReopening)
+            }
+            if wantsReopening { openAgain() }
+            if isStopped { break }
         }
+        lines.close()
+        LogSink.all.withLock { all in all.removeAll { $0 === self } }
+    }
+
+    /// Waits for lines, or until a loss is over.
+    private func awaitSignal() {
+        if isLosing.load(ordering: .relaxed) {
+            var signal = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+            let wait = Int32(clamping: LostLines.quietTime.wholeMilliseconds)
+            guard unsafe poll(&signal, 1, wait) > 0 else { return }
+        }
+        var count: UInt64 = 0
+        _ = unsafe read(wake, &count, 8)
     }
 
     /// Swaps an empty buffer for the queued lines.
@@ -154,35 +235,68 @@ package final class LogSink: AccessLogging, LogWriting {
         return buffer
     }
 
-    private func writeAll(_ bytes: borrowing ByteBuffer) {
-        var offset = 0
-        while offset < bytes.count {
-            let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bytes[offset...])
-            let written = unsafe CLinux.write(descriptor, rest.baseAddress, rest.count)
-            if written > 0 {
-                offset += written
-            } else if martlet_errno() == EAGAIN {
-                usleep(1000)
-            } else if martlet_errno() != EINTR {
-                return
-            }
-        }
+    private func write(_ batch: borrowing ByteBuffer) {
+        let outcome = batch.isEmpty ? LogDestination.Outcome() : unsafe lines.write(batch.bytes, wait: waitForPipe)
+        let mayHaveLost = outcome.lost > 0 || overflow.load(ordering: .relaxed) > 0
+        guard mayHaveLost || isLosing.load(ordering: .relaxed) else { return }
+        lost.add(outcome.lost, ordering: .relaxed)
+        let missed = overflow.exchange(0, ordering: .relaxed)
+        if let notice = lines.account(outcome, overflow: missed, wrote: !batch.isEmpty) { notify(self, notice) }
+        isLosing.store(lines.isLosing, ordering: .relaxed)
     }
 
-    /// Escapes a text for a JSON string and for one line.
-    private static func escape(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 < 0x20 }) else { return text }
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": escaped += "\\\(scalar)"
-            case _ where scalar.value < 0x20:
-                let digits = String(scalar.value, radix: 16)
-                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: escaped.unicodeScalars.append(scalar)
-            }
+    /// Waits until a pipe may accept bytes.
+    /// - Returns: `false` if something else is to be done.
+    private func waitForPipe(_ descriptor: Int32) -> Bool {
+        var pipe = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = unsafe poll(&pipe, 1, LogSink.pipeWait)
+        return state.withLock { !$0.isStopped && !$0.wantsReopening }
+    }
+
+    private func openAgain() {
+        do throws(LogDestination.Failure) {
+            try lines.reopen()
+            notify(self, .reopened)
+        } catch {
+            notify(self, .notReopened(reason: error.reason))
         }
-        return escaped
+    }
+}
+
+/// What the thread of a sink owns: the destination, and what was lost.
+private final class LineWriter: Sendable {
+    private struct State: ~Copyable {
+        var destination: LogDestination?
+        var losses = LostLines()
+    }
+
+    // Only the thread uses it; the lock is what the compiler asks for.
+    private let state: Mutex<State>
+
+    init(_ destination: consuming LogDestination) { state = Mutex(State(destination: destination)) }
+
+    var isLosing: Bool { state.withLock { $0.losses.isOpen } }
+
+    func write(_ lines: UnsafeBufferPointer<UInt8>, wait: (Int32) -> Bool) -> LogDestination.Outcome {
+        state.withLock { unsafe $0.destination?.write(lines, wait: wait) ?? LogDestination.Outcome() }
+    }
+
+    func reopen() throws(LogDestination.Failure) {
+        try state.withLock { state throws(LogDestination.Failure) in try state.destination?.reopen() }
+    }
+
+    func close() { state.withLock { $0.destination = nil } }
+
+    /// Counts what was lost.
+    /// - Returns: what is to be said.
+    func account(_ outcome: LogDestination.Outcome, overflow: Int, wrote: Bool) -> LogSink.Notice? {
+        state.withLock { state in
+            let now = Clock.system.monotonicTime
+            if wrote, outcome.failure == nil { state.losses.written() }
+            let begins = state.losses.lost(outcome.lost + overflow, isWriting: outcome.failure == nil, at: now)
+            if begins { return .failed(reason: outcome.failure?.reason ?? "the reader is too slow") }
+            return state.losses.summary(at: now).map { .recovered(lines: $0.lines, seconds: $0.seconds) }
+        }
     }
 }
 

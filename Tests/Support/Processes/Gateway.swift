@@ -111,7 +111,7 @@ package struct LogLine: Sendable, CustomStringConvertible {
     /// Its members; numbers and booleans as text.
     package let fields: [String: String]
 
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard let object = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] else {
             return nil
         }

@@ -18,7 +18,7 @@ import Testing
         #expect(page.value("martlet_build_info", ["version": "1.2.3", "instance_id": "edge-1"]) == 1)
         #expect(page.value("martlet_process_resident_memory_bytes") == 65_536)
         #expect(page.value("martlet_process_start_time_seconds") == 1_700_000_000)
-        #expect(page.value("martlet_server_log_batches_dropped_total") == 3)
+        #expect(page.value("martlet_log_lines_lost_total", ["file": "stdout"]) == 3)
         // Unknown values are missing, not 0.
         #expect(page.kinds["martlet_process_max_fds"] == nil)
         #expect(page.kinds["martlet_redis_commands_total"] == nil)

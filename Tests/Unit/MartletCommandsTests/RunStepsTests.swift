@@ -35,6 +35,12 @@ import Testing
         #expect(steps(.started, .signal(.reload), .signal(.takeOver)) == [[], [.reload], [.takeOver]])
     }
 
+    @Test func `log files are opened again in every phase`() {
+        #expect(
+            steps(.signal(.reopen), .started, .signal(.reopen), .signal(.end(SIGTERM)), .signal(.reopen))
+                == [[.reopenFiles], [], [.reopenFiles], [.drain(signal: SIGTERM)], [.reopenFiles]])
+    }
+
     @Test func `changed files are read while it serves, and only then`() {
         #expect(steps(.filesChanged, .started, .filesChanged) == [[], [], [.readFiles]])
         #expect(steps(.started, .signal(.end(SIGTERM)), .filesChanged).last == [])

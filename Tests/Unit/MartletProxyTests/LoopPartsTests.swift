@@ -180,7 +180,7 @@ import Testing
         let isEmpty = writer.isEmpty
         write(&writer)
         let isWritten = !writer.isEmpty
-        writer.configurationChanged()
+        writer.configurationChanged(nil)
         let second = writer.epoch
         write(&writer)
         sink.format = .text
