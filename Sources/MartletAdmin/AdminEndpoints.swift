@@ -11,8 +11,12 @@ package final class AdminEndpoints: Sendable {
     /// The last report of each loop, so that the counters of a loop that is too busy to respond do not disappear.
     private let latest = Mutex<[Int: LoopReport]>([:])
     private let history = Mutex(CounterHistory())
+    private let events: RequestEvents
 
-    package init(_ source: any AdminSource) { self.source = source }
+    package init(_ source: any AdminSource) {
+        self.source = source
+        events = RequestEvents { [weak source] in source?.watchRequests($0) }
+    }
 
     /// How often ``recordCounters()`` is to be called.
     package static var interval: Duration { CounterHistory.interval }
@@ -53,6 +57,8 @@ package final class AdminEndpoints: Sendable {
         case .accounts: await documents().accounts ?? AdminProblem.notFound.response(request.requestID)
         case .upstreams: await upstreams(request)
         case .file(let file): file.response
+        case .events: AdminEvents.respond(to: request, events)
+        case .logLevel: AdminLogLevel.respond(to: request, source)
         case .explain: await AdminExplain(source).respond(to: request)
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)

@@ -6,7 +6,8 @@ enum AdminResource: Equatable {
     case metrics
     case file(DashboardFile)
     case status, routes, upstreams, providers, store, accounts
-    case explain
+    case explain, events
+    case logLevel
     case drain(upstream: String)
     case restore(upstream: String)
     case refresh(provider: String)
@@ -20,6 +21,7 @@ enum AdminResource: Equatable {
         let names = parts.compactMap(\.self)
         switch names.count {
         case 1: self.init(page: names[0])
+        case 2 where names == ["log", "level"]: self = .logLevel
         case 3 where !names[1].isEmpty: self.init(names[0], names[1], names[2])
         default: return nil
         }
@@ -37,6 +39,7 @@ enum AdminResource: Equatable {
         case "store": self = .store
         case "accounts": self = .accounts
         case "explain": self = .explain
+        case "events": self = .events
         case "reload": self = .reload
         default:
             guard let file = DashboardFile(name: page) else { return nil }
@@ -57,10 +60,11 @@ enum AdminResource: Equatable {
     /// The methods that it has.
     var methods: [String] {
         switch self {
-        case .alive, .ready, .metrics, .file, .status, .routes, .upstreams, .providers, .store, .accounts, .explain:
+        case .alive, .ready, .metrics, .file, .status, .routes, .upstreams, .providers, .store, .accounts,
+            .explain, .events:
             ["GET", "HEAD"]
         case .claims: ["GET", "HEAD", "PATCH"]
-        case .drain, .restore, .refresh, .reload: ["POST"]
+        case .drain, .restore, .refresh, .logLevel, .reload: ["POST"]
         }
     }
 

@@ -22,6 +22,13 @@ package protocol AdminSource: AnyObject, Sendable {
     /// What the running configuration says.
     var configurationFacts: ConfigurationFacts { get }
 
+    /// Has finished requests watched, or not any more.
+    func watchRequests(_ watcher: (any RequestWatching)?)
+
+    /// Sets a log level instead of the configured one.
+    /// - Parameter span: how long; `nil` until a reload with another `log.level`.
+    func changeLogLevel(_ level: LogLevel, for span: Duration?)
+
     /// Explains a request; `nil` while too many others are being explained, or if that is not possible.
     func explanation(of question: ExplanationQuestion) async -> JSONObject?
 

@@ -23,7 +23,8 @@ package struct Program: Sendable {
         InitCommand.self, RunCommand.self, CheckCommand.self, ExplainCommand.self, ConfigCommand.self,
         DemoCommand.self, SimulateCommand.self, UserCommand.self, AccountCommand.self, AccountsCommand.self,
         KeyCommand.self, SessionCommand.self, EventsCommand.self, MigrateCommand.self, KeygenCommand.self,
-        PluginCommand.self, SchemaCommand.self, StatusCommand.self, ReloadCommand.self, UpstreamCommand.self,
+        PluginCommand.self, SchemaCommand.self, StatusCommand.self, TailCommand.self, LogLevelCommand.self,
+        ReloadCommand.self, UpstreamCommand.self,
         HealthCommand.self,
         CompletionCommand.self, ManCommand.self, VersionCommand.self, HelpCommand.self,
     ]

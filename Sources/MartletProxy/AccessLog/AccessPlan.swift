@@ -36,6 +36,17 @@ package final class AccessPlan: Sendable {
         needsNotes = notesResponses || fields.contains(.userAgent) || fields.contains(.referer)
     }
 
+    /// What events have: everything that is known without notes.
+    static let events: AccessPlan? = {
+        var configuration = AccessLogConfiguration()
+        configuration.fields = [
+            .timestamp, .requestID, .client, .method, .host, .path, .subject, .sessionID, .route, .status, .reason,
+            .member, .condition, .provider, .upstream, .check, .bytesIn, .bytesOut, .duration, .protocolVersion,
+            .listener, .retries,
+        ]
+        return AccessPlan(configuration)
+    }()
+
     /// The reciprocal of a share, with at most four decimals; 0 of no share at all.
     private static func weight(of sample: SamplePercentage) -> String {
         guard sample.millionths > 0 else { return "0" }

@@ -2,6 +2,7 @@ internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletReports
 internal import MartletTLS
 
 /// Writes access lines where `log.access` says what they have, or which there are.
@@ -33,6 +34,22 @@ enum SelectedLines {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         unsafe loop.context.logs.access.append(line, &lent.pointee.record.texts, plan)
         return true
+    }
+
+    /// Shows the record of an exchange to whoever watches requests.
+    @inline(never)
+    static func show(_ exchange: Handle<Exchange>, _ microseconds: Int, _ loop: inout LoopState) {
+        guard let watcher = loop.context.logs.watcher, let plan = AccessPlan.events, watcher.wantsLine() else { return }
+        var line = SelectedLine()
+        line.milliseconds = loop.context.clock.unixMilliseconds
+        line.microseconds = microseconds
+        describe(exchange, &line, &loop)
+        describeConnection(of: exchange, &line, &loop)
+        line.names = names(of: exchange, &loop)
+        var out = ByteBuffer(capacity: 1024)
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        unsafe SelectedLineWriter(plan, .json, instanceID: []).write(line, &lent.pointee.record.texts, into: &out)
+        watcher.finished(out.array)
     }
 
     /// Whether a listener's own handler has responded to a request that changes nothing.

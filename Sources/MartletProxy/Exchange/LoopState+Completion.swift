@@ -57,6 +57,7 @@ extension LoopState {
             provider: Int(exchanges[exchange].credential.provider))
         if context.tracing.isOn { RequestTracing.finish(exchange, microseconds: microseconds, &self) }
         log(exchange, microseconds: microseconds)
+        if context.logs.isWatched { SelectedLines.show(exchange, microseconds, &self) }
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
         if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }
         if exchanges[exchange].credential.setsCookie { exchanges.cookies.remove(exchange) }

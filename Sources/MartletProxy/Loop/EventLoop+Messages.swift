@@ -12,6 +12,7 @@ extension EventLoop {
                 if loop.exchanges.all.contains(exchange) { RequestForwarder.localResponded(exchange, response, &loop) }
             case .localPart(let exchange, let part):
                 if loop.exchanges.all.contains(exchange) { LocalParts.received(part, of: exchange, &loop) }
+            case .watch(let watcher): loop.context.logs.watch(watcher)
             case .handshake(let downstream, let step):
                 loop.context.threads.handshakeQueue.append(
                     .finished(step), of: downstream, from: loop.downstreams.network(of: downstream))

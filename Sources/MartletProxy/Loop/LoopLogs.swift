@@ -1,8 +1,14 @@
+internal import MartletReports
+
 /// The logs of one loop, and the IDs by which they name requests.
 struct LoopLogs: ~Copyable {
     var access: AccessLogWriter
     let debug: DebugLog
     var requestIDs: RequestIDs
+    /// Watches finished requests; `nil` while there is no reader of events.
+    private(set) var watcher: (any RequestWatching)?
+    /// Whether there is one; kept beside it, because nothing retains a flag.
+    private(set) var isWatched = false
 
     init(
         access sink: any AccessLogging, _ settings: AccessLogSettings? = nil, debug: DebugLog, requestIDPrefix: UInt64
@@ -10,5 +16,11 @@ struct LoopLogs: ~Copyable {
         access = AccessLogWriter(sink, settings)
         self.debug = debug
         requestIDs = RequestIDs(prefix: requestIDPrefix)
+    }
+
+    /// Has finished requests watched from now on, or not any more.
+    mutating func watch(_ watcher: (any RequestWatching)?) {
+        self.watcher = watcher
+        isWatched = watcher != nil
     }
 }

@@ -34,6 +34,9 @@ extension Mailbox {
         post(.sessionsChanged(revocationIDs, acknowledgement))
     }
 
+    /// Has finished requests watched, or not any more.
+    package func watch(_ watcher: (any RequestWatching)?) { post(.watch(watcher)) }
+
     /// Starts or stops rejecting session tokens, cached ones included.
     package func rejectSessions(_ rejects: Bool) { post(.rejectSessions(rejects)) }
 

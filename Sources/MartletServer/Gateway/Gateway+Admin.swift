@@ -46,6 +46,12 @@ extension Gateway: AdminSource {
         return result
     }
 
+    /// Has finished requests of clients watched, or not any more.
+    package func watchRequests(_ watcher: (any RequestWatching)?) { clientLoops?.watch(watcher) }
+
+    /// Sets a log level instead of the configured one, and logs it.
+    package func changeLogLevel(_ level: LogLevel, for span: Duration?) { setLogLevel(level, for: span) }
+
     /// Fetches the keys of a provider's issuer now, and logs the result.
     package func refreshKeys(of provider: String) async -> KeyRefresh {
         guard graph.providers.contains(where: { $0.name == provider }) else { return .unknownProvider }

@@ -551,6 +551,9 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// The event loops that serve clients.
+    var clientLoops: LoopGroup? { state.withLock { $0.loops } }
+
     /// The caches of issuers' keys that a provider of the running configuration uses.
     func keyCaches(of provider: String) -> [IssuerKeys] { issuerKeys.keys(of: provider) }
 

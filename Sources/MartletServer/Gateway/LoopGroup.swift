@@ -79,6 +79,11 @@ package final class LoopGroup: Sendable {
         for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.adopt(snapshot, listeners: listeners) }
     }
 
+    /// Has finished requests watched, or not any more.
+    func watch(_ watcher: (any RequestWatching)?) {
+        for mailbox in mailboxes { mailbox.watch(watcher) }
+    }
+
     /// Sends every loop the addresses of host names.
     func resolved(_ names: [ResolvedName]) {
         for mailbox in mailboxes { mailbox.resolved(names) }

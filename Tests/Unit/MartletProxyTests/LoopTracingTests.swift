@@ -19,7 +19,7 @@ import Testing
         trace: TraceID(high: 1, low: 0), parent: SpanID(7), isSampled: true)
 
     private static func rules(millionths: Int, parent: TracingConfiguration.Parent = .trusted) -> TracingRules? {
-        guard let url = URLText("http://127.0.0.1:4318") else { return nil }
+        let url: URLText = "http://127.0.0.1:4318"
         var tracing = TracingConfiguration(
             collector: Located(url, at: SourceLocation(file: "config.yaml", line: 1, column: 1)))
         tracing.sample = SamplePercentage(millionths: millionths)

@@ -16,7 +16,7 @@ private final class TestPipe: Sendable {
 
     init() {
         // As the program does, a write to a pipe without a reader is an error and not the end.
-        _ = unsafe signal(SIGPIPE, SIG_IGN)
+        _ = signal(SIGPIPE, SIG_IGN)
         var ends: [Int32] = [-1, -1]
         _ = unsafe ends.withUnsafeMutableBufferPointer { unsafe pipe($0.baseAddress) }
         (reader, writer) = (ends[0], ends[1])

@@ -1,0 +1,35 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletJSON
+internal import MartletResponder
+
+/// `POST /log/level`: sets the log level, for a while or until a reload with another `log.level`.
+enum AdminLogLevel {
+    private static let limits = JSONLimits(maximumDepth: 2, maximumBytes: 4096)
+    private static let longest = Duration.seconds(7 * 86_400)
+
+    static func respond(to request: LocalRequest, _ source: any AdminSource) -> LocalResponse {
+        func invalid(_ detail: String) -> LocalResponse {
+            AdminProblem(status: 400, code: "request_invalid", allow: nil)
+                .response(request.requestID, with: ["detail": .string(detail)])
+        }
+        let levels = LogLevel.allCases.map(\.name).joined(separator: ", ")
+        guard request.bodyBytes <= limits.maximumBytes,
+            let body = (try? JSON.parse(request.body, limits: limits))?.object,
+            body.members.allSatisfy({ ["level", "for"].contains($0.name) }),
+            let level = LogLevel.allCases.first(where: { $0.name == body["level"]?.string })
+        else { return invalid("the body must be an object with level, one of \(levels), and optionally for") }
+        var span: Duration?
+        if let value = body["for"] {
+            guard let parsed = value.string.flatMap({ Duration(configurationText: $0) }), parsed >= .seconds(1),
+                parsed <= longest
+            else { return invalid("for must be a duration of 1s to 168h, such as 10m") }
+            span = parsed
+        }
+        source.changeLogLevel(level, for: span)
+        let document: JSONObject = [
+            "level": .string(level.name), "seconds": span.map { .integer($0.wholeSeconds) } ?? .null,
+        ]
+        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+    }
+}

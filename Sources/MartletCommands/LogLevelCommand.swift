@@ -1,0 +1,54 @@
+internal import MartletCore
+internal import MartletJSON
+internal import MartletServer
+
+/// `martlet log-level`: sets the log level of a running gateway.
+struct LogLevelCommand: Command {
+    private let admin: AdminAddress
+    private let options: Options
+
+    init(_ options: Options, _ program: Program) {
+        self.options = options
+        admin = AdminAddress(options, program.registry)
+    }
+
+    func run() -> ExitCode {
+        do throws(StartError) {
+            let query = try AdminQuery("log-level", admin, options)
+            var body: JSONObject = ["level": .string(options.words.first ?? "")]
+            if let span = options["for"] { body["for"] = .string(span) }
+            let document = try query.document("/log/level", method: "POST", json: JSON.write(body))
+            guard !query.isJSON else { return .ok }
+            let level = document["level"]?.string ?? ""
+            let span = document["seconds"]?.int64.map { " for \(StatusCommand.duration($0))" } ?? ""
+            Output.line("\(level)\(span)")
+            return .ok
+        } catch {
+            Output.error("martlet log-level: \(error)\n")
+            return error.exit
+        }
+    }
+}
+
+extension LogLevelCommand {
+    static let grammar = CommandGrammar("log-level", "Set the log level of the running gateway") { grammar in
+        grammar.details = """
+            Sets the log level of the running gateway, through its admin listener: for a while, or until a reload with
+            another log.level.
+            """
+        grammar.arguments = [
+            .one("LEVEL", .choice(LogLevel.allCases.map(\.name)), LogLevel.allCases.map(\.name).joined(separator: ", "))
+        ]
+        grammar.options =
+            [
+                .value("for", "DURATION", .duration, "when the configured level returns, such as 10m; default: never"),
+                .flag("json", "print the response of the gateway, as JSON"),
+            ] + AdminAddress.options
+        grammar.alternatives = AdminAddress.alternatives
+        grammar.example("martlet log-level debug --for 10m", "why credentials are rejected")
+        grammar.exits = [
+            .ok: "set", .unavailable: "no gateway is running, or it rejects the request",
+            .configuration: "the configuration has errors",
+        ]
+    }
+}
