@@ -129,7 +129,11 @@ struct EffectiveConfiguration {
             return scalar.isPlain ? .plain(url.text) : .quoted(url.text)
         }
         guard scalar.hadVariable, !shape.limitsText else {
-            return scalar.isPlain ? .plain(scalar.text) : .quoted(scalar.text)
+            // A number or a duration needs no quotation marks, which a variable has in the file.
+            let isWord =
+                scalar.hadVariable && !scalar.text.isEmpty
+                && scalar.text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) }
+            return scalar.isPlain || isWord ? .plain(scalar.text) : .quoted(scalar.text)
         }
         redactedCount += 1
         guard case .scalar(let written) = source.content else { return .plain(Self.redaction) }
@@ -231,7 +235,8 @@ struct RedactedURL {
         var tail = rest[authority.endIndex...]
         // A password may have any of these characters: the user information ends at the last one.
         if let at = rest.prefix(while: { $0 != "?" }).lastIndex(of: "@"), at >= authority.endIndex {
-            authority = rest[...at] + rest[rest.index(after: at)...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+            let host = rest[rest.index(after: at)...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+            authority = rest[..<host.endIndex]
             tail = rest[authority.endIndex...]
         }
         let shownAuthority = redacted(authority: authority)

@@ -34,8 +34,6 @@ extension AccessLogConfiguration: ConfigurationDecodable {
         }
         rotation = reader.optional("rotate", default: rotation)
         logsProbes = reader.optional("probes", default: logsProbes)
-        guard reader.has("rotate"), !reader.has("file"), let node = reader.node("rotate") else { return }
-        reader.error(.configMissingKey, at: node.location, "rotate: requires 'file'")
     }
 
     private static func error(in fields: [AccessField]) -> String? {

@@ -94,7 +94,7 @@ private struct Strict: ConfigurationDecodable {
         #expect(value?.0 == ["ios=x"] && value?.1 == ["z"])
         #expect(
             lines == [
-                "test.yaml:3:8: error: missing key 'app_id' in app 'web' of provider 'test' [config.missing_key]",
+                "test.yaml:3:10: error: unknown key 'app' in app 'web' of provider 'test' (did you mean 'app_id'?) [config.unknown_key]",
                 "test.yaml:4:7: error: app 'tv' of provider 'test' must be a block of keys, not a single value [config.wrong_type]",
                 "test.yaml:5:23: error: list[1] of provider 'test' must be a block of keys, not a single value [config.wrong_type]",
             ])

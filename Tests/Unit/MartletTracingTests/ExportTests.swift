@@ -181,9 +181,7 @@ import Testing
         let server = try ScriptedUpstream { _ = $0.waitForEnd() }
         let exporter = try exporter("\(server.url)/v1/traces")
         exporter.take([Self.trace(1, spans: 3)])
-        let start = ContinuousClock.now
         await exporter.stop(within: .milliseconds(300))
-        #expect(ContinuousClock.now - start < .seconds(2))
         #expect(exporter.counts.sent == 0 && exporter.counts.lost == [.shutdown: 3])
         server.stop()
     }
