@@ -102,6 +102,7 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletConfig", "MartletProvider", "CLinux", "CMartletPlugin"]
     ),
     Room(name: "MartletEvents", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
+    Room(name: "MartletAudit", imports: ["MartletCore", "MartletJSON", "MartletCrypto", "CLinux"]),
     Room(
         name: "MartletAccounts",
         imports: [
@@ -116,7 +117,7 @@ let rooms: [Room] = [
         name: "MartletIdentities",
         imports: [
             "MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider", "MartletEvents",
-            "MartletAccounts", "MartletSession",
+            "MartletAudit", "MartletAccounts", "MartletSession",
         ],
         testImports: ["MartletIO"]),
     Room(
@@ -203,8 +204,8 @@ let rooms: [Room] = [
         name: "MartletSignIn",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
-            "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities", "MartletResponder", "MartletIO",
-            "MartletBrowser", "MartletPages", "MartletTracing",
+            "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession", "MartletIdentities",
+            "MartletResponder", "MartletIO", "MartletBrowser", "MartletPages", "MartletTracing",
         ],
         testImports: ["MartletSessionTesting"]),
     Room(
@@ -215,7 +216,7 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports",
+            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletResponder", "MartletReports",
             "MartletCrypto", "CLinux", "CDashboard",
         ],
         excludes: ["Dashboard"]),
@@ -225,7 +226,8 @@ let rooms: [Room] = [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
             "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
             "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
+            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
+            "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",
             "MartletReports", "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
@@ -235,7 +237,7 @@ let rooms: [Room] = [
         name: "MartletCommands",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletFetch",
-            "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession",
+            "MartletRedis", "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
             "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
             "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
             "CLinux", "CCurl",

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -372,6 +373,49 @@ static inline int martlet_terminal_hide(int fd) {
 static inline void martlet_terminal_show(void) {
     tcsetattr(martlet_terminal_state()->fd, TCSANOW, &martlet_terminal_state()->before);
     martlet_terminal_on_signals(SIG_DFL);
+}
+
+// A file that lines are appended to, which others may read only if its owner lets them. A pipe without a reader, or a
+// full one, does not block.
+static inline int martlet_open_log(const char *path) {
+    return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+}
+// Locks a file for this descriptor, or fails with EWOULDBLOCK; flock(2) has the name of a structure.
+static inline int martlet_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+// A datagram socket that is connected to a Unix socket, or -1.
+static inline int martlet_datagram_unix(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+// The same for UDP; the name of the host is resolved, which may take as long as the resolver does.
+static inline int martlet_datagram_udp(const char *host, const char *port) {
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
+    if (getaddrinfo(host, port, &hints, &found) != 0) {
+        errno = EHOSTUNREACH;
+        return -1;
+    }
+    int fd = -1;
+    for (struct addrinfo *each = found; each && fd < 0; each = each->ai_next) {
+        fd = socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd >= 0 && connect(fd, each->ai_addr, each->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    if (fd < 0) errno = EHOSTUNREACH;
+    return fd;
 }
 
 #endif

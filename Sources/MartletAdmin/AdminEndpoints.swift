@@ -28,8 +28,14 @@ package final class AdminEndpoints: Sendable {
         history.withLock { $0.record(samples, at: report.monotonicNow) }
     }
 
-    /// Responds to a request.
+    /// Responds to a request, and records it if it is to change something.
     package func respond(to request: LocalRequest) async -> LocalResponse {
+        let response = await respondWithoutRecord(to: request)
+        AdminAudit.record(request, response, in: source.audit)
+        return response
+    }
+
+    private func respondWithoutRecord(to request: LocalRequest) async -> LocalResponse {
         guard AdminHosts(source.adminHosts).accept(request.field("Host"), local: request.local) else {
             return AdminProblem.hostNotAllowed.response(request.requestID)
         }

@@ -156,6 +156,8 @@ package struct AdminReport: Sendable {
     let addresses: [String]
     /// Of every log.
     let lostLogLines: [LostLogLines]
+    /// `nil` without an audit log.
+    let lostAuditEvents: Int?
     let reloads: ReloadRecord
     let process: ProcessStatus
     let startedAt: UnixTime
@@ -176,6 +178,7 @@ package struct AdminReport: Sendable {
         ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
         accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
         limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], lostLogLines: [LostLogLines],
+        lostAuditEvents: Int? = nil,
         reloads: ReloadRecord, process: ProcessStatus = .current(),
         startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = [],
@@ -198,6 +201,7 @@ package struct AdminReport: Sendable {
         self.isMemoryHigh = isMemoryHigh
         self.addresses = addresses
         self.lostLogLines = lostLogLines
+        self.lostAuditEvents = lostAuditEvents
         self.reloads = reloads
         self.process = process
         self.startedAt = startedAt

@@ -1,3 +1,4 @@
+package import MartletAudit
 package import MartletCore
 package import MartletJSON
 package import MartletReports
@@ -12,6 +13,8 @@ package protocol AdminSource: AnyObject, Sendable {
     var clock: Clock { get }
     /// Accepts reload requests; `nil` if the configuration does not come from a file.
     var reloadQueue: ReloadQueue? { get }
+    /// Takes changes by operators; `nil` without `audit:`.
+    var audit: (any AuditRecording)? { get }
     /// The claims of accounts; `nil` without `accounts:`.
     var claimAdministration: (any ClaimAdministering)? { get }
 

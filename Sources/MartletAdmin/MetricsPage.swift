@@ -451,6 +451,11 @@ struct MetricsPage {
             "martlet_log_lines_lost_total", .counter,
             "Log lines that could not be written: a slow or closed reader, or a full disk.")
         for log in report.lostLogLines { out.sample(["file": log.file], log.lines) }
+        if let lost = report.lostAuditEvents {
+            out.single(
+                "martlet_audit_events_lost_total", .counter,
+                "Events of the audit log that a destination did not take.", lost)
+        }
     }
 
     private mutating func process(_ report: AdminReport) {

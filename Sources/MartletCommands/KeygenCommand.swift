@@ -1,3 +1,4 @@
+internal import MartletAudit
 internal import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
@@ -5,10 +6,10 @@ internal import MartletIdentities
 internal import MartletRedis
 internal import MartletServer
 
-/// `martlet keygen accounts|store [--out FILE]`: prints a new key, or writes it to a new file.
+/// `martlet keygen accounts|store|audit [--out FILE]`: prints a new key, or writes it to a new file.
 struct KeygenCommand: Command {
     /// What keys are made for.
-    private enum Purpose: String, CaseIterable { case accounts, store }
+    private enum Purpose: String, CaseIterable { case accounts, store, audit }
 
     private let purpose: Purpose
     private let path: String?
@@ -18,12 +19,18 @@ struct KeygenCommand: Command {
         path = options["out"]
     }
 
+    private static func withoutBreak(_ pem: Secret) -> String {
+        let text = pem.withBytes { String(decoding: $0, as: UTF8.self) }
+        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+    }
+
     func run() -> ExitCode {
         let text: String
         do throws(CryptoError) {
             switch purpose {
             case .accounts: text = try GrantKeys.makeText()
             case .store: text = try StoreSeal.makeKeyText()
+            case .audit: text = Self.withoutBreak(try AuditKey().pem())
             }
         } catch {
             Output.error("martlet keygen: \(error.code): no random bytes available\n")
@@ -43,9 +50,8 @@ struct KeygenCommand: Command {
 }
 
 extension KeygenCommand {
-    static let grammar = CommandGrammar("keygen", "Make a key for accounts.key_file or store.seal.key_file") {
-        grammar in
-        grammar.details = "Prints a new key: 32 random bytes in base64."
+    static let grammar = CommandGrammar("keygen", "Make a key for accounts, store.seal or audit") { grammar in
+        grammar.details = "Prints a new key: 32 random bytes in base64, for audit a P-256 private key as PEM."
         let out = CommandOption.value(
             "out", "FILE", .file, "write the key to FILE, which must not exist yet and only its owner may read")
         grammar.subcommands = [
@@ -55,6 +61,7 @@ extension KeygenCommand {
             CommandGrammar(
                 "store", "for store.seal.key_file, which authenticates what instances read from the store"
             ) { $0.options = [out] },
+            CommandGrammar("audit", "for audit.key_file, which signs the audit log") { $0.options = [out] },
         ]
         grammar.example("martlet keygen accounts --out account.key", "a key for accounts.key_file")
         grammar.exits = [

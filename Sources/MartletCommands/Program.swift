@@ -22,10 +22,10 @@ package struct Program: Sendable {
     static let commands: [any Command.Type] = [
         InitCommand.self, RunCommand.self, CheckCommand.self, ExplainCommand.self, ConfigCommand.self,
         DemoCommand.self, SimulateCommand.self, UserCommand.self, AccountCommand.self, AccountsCommand.self,
-        KeyCommand.self, SessionCommand.self, EventsCommand.self, MigrateCommand.self, KeygenCommand.self,
+        KeyCommand.self, SessionCommand.self, EventsCommand.self, MigrateCommand.self, AuditCommand.self,
+        KeygenCommand.self,
         PluginCommand.self, SchemaCommand.self, StatusCommand.self, TailCommand.self, LogLevelCommand.self,
-        ReloadCommand.self, UpstreamCommand.self,
-        HealthCommand.self,
+        ReloadCommand.self, UpstreamCommand.self, HealthCommand.self,
         CompletionCommand.self, ManCommand.self, VersionCommand.self, HelpCommand.self,
     ]
 

@@ -106,7 +106,9 @@ struct RunCommand: Command {
                 case .readFiles:
                     logger.info("watched files changed; reloading")
                     _ = await reload(gateway, from: gateway.graph.blueprint.configuration.source)
-                case .reopenFiles: gateway.reopenFiles()
+                case .reopenFiles:
+                    gateway.reopenFiles()
+                    gateway.reopenAuditLog()
                 case .takeOver: takeover.begin()
                 case .rejectTakeOver: logger.warning("upgrade ignored: this process is shutting down")
                 case .cancelStart(let signal):

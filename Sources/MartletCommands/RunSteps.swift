@@ -22,7 +22,7 @@ struct RunSteps {
         case reload
         /// Reads the files that the configuration names again, with the same configuration text.
         case readFiles
-        /// Opens log files again.
+        /// Opens log files again, the audit log too.
         case reopenFiles
         case takeOver
         case rejectTakeOver

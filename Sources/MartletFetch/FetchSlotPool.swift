@@ -6,12 +6,15 @@ package enum FetchPurpose: Hashable, Sendable {
     case provider(String)
     /// Deliveries to the webhook with this name.
     case webhook(String)
+    /// Lines of the audit log.
+    case audit
 
     var limits: FetchLimits {
         switch self {
         case .issuerKeys: FetchLimits(slots: 16, total: 64)
         case .provider: FetchLimits(slots: 64, total: 256)
         case .webhook: FetchLimits(slots: 32, total: 64)
+        case .audit: FetchLimits(slots: 1, total: 4)
         }
     }
 }

@@ -1,4 +1,5 @@
 package import MartletAccounts
+package import MartletAudit
 package import MartletCore
 package import MartletEvents
 private import MartletJSON
@@ -25,6 +26,8 @@ package final class JobRunner: Sendable {
         package let policy: DeletionPolicy
         /// `nil` where no jobs are run in the background.
         package var outbox: OutboxPruner?
+        /// Takes what was done; `nil` without `audit:`.
+        package var audit: (any AuditRecording)?
 
         package init(
             store: any IdentityLifeStoring, leases: any LeaseStoring, accounts: any AccountStoring,
@@ -241,6 +244,7 @@ package final class JobRunner: Sendable {
         try await recording { () async throws(AccountError) in
             try await surroundings.store.deleteAccount(job, surroundings.policy, at: clock.unixMilliseconds)
         }
+        record(AuditEvent(.deletion), job, "done")
         logger.info("account deleted", ("subject", job.account))
         wakeup.signal()
     }
@@ -256,7 +260,17 @@ package final class JobRunner: Sendable {
         try await recording { () async throws(AccountError) in
             try await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds)
         }
+        record(AuditEvent(.revoke), job, "grant")
         logger.info("grant revoked", ("provider", job.provider), ("subject", job.account))
+    }
+
+    private func record(_ event: AuditEvent, _ job: AccountJob, _ detail: String) {
+        guard let audit = surroundings.audit else { return }
+        var event = event
+        event.set(subject: job.account)
+        event.set("provider", job.provider)
+        event.set("detail", detail)
+        audit.record(event)
     }
 
     private func publishClaims(_ job: AccountJob) async throws(JobError) {

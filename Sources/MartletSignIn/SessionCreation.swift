@@ -1,4 +1,5 @@
 internal import MartletAccounts
+internal import MartletAudit
 internal import MartletCore
 internal import MartletEvents
 internal import MartletIdentities
@@ -46,6 +47,17 @@ struct SessionCreation: Sendable {
     /// - Parameter start: from before the authentication.
     /// - Throws: 403 for a disabled account, 401 for a revoked identity, 503.
     func prepare(
+        _ signIn: SignIn, by provider: ProviderHandle, startedAt start: LoginFence.Start, _ request: LocalRequest
+    ) async throws(Failure) -> NewSession {
+        do throws(Failure) {
+            return try await prepared(signIn, by: provider, startedAt: start, request)
+        } catch {
+            SignInAudit(setup.audit).recordRejection(.login, error, request, provider: provider.name)
+            throw error
+        }
+    }
+
+    private func prepared(
         _ signIn: SignIn, by provider: ProviderHandle, startedAt start: LoginFence.Start, _ request: LocalRequest
     ) async throws(Failure) -> NewSession {
         guard let accounts = setup.accounts else {
@@ -110,6 +122,8 @@ struct SessionCreation: Sendable {
         }
         request.callerNote?.note(subject: new.subject, sessionID: issued.session.id)
         if mark != nil, !setup.sessions.findsMarks { try await endIfOvertaken(issued, startedAt: new.start) }
+        SignInAudit(setup.audit).record(
+            .login, request, provider: new.provider, detail: new.isNewAccount == true ? "new_account" : nil)
         let email = new.identity.claims["email"]?.string.flatMap(EmailAddress.init)
         await recordLogin(of: new.subject, with: new.provider, email: email)
         return issued

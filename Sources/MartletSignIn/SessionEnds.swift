@@ -1,4 +1,5 @@
 internal import MartletAccounts
+internal import MartletAudit
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIdentities
@@ -9,6 +10,9 @@ internal import MartletSession
 struct SessionEnds: Sendable {
     /// How often the oldest sessions make room for a new one, which logins at the same time may take.
     private static let evictions = 16
+
+    /// Why a session ends whose refresh token was used twice.
+    static let refreshReuse = "refresh_reuse"
 
     private let setup: SignInSetup
     private let accountSessions: AccountSessions
@@ -38,9 +42,9 @@ struct SessionEnds: Sendable {
 
     /// Ends the session that issued a refresh token.
     /// - Throws: 401 for a token that no live session has issued, 503 if it has not ended yet.
-    func end(withRefreshToken token: Secret) async throws(Failure) {
+    func end(withRefreshToken token: Secret, _ request: LocalRequest) async throws(Failure) {
         do throws(SessionError) {
-            try await setup.sessions.endSession(withRefreshToken: token, reporting: report(as: "logout"))
+            try await setup.sessions.endSession(withRefreshToken: token, reporting: report(as: "logout", request))
         } catch {
             throw .session(error)
         }
@@ -87,10 +91,16 @@ struct SessionEnds: Sendable {
     }
 
     /// Reports a session that is about to end because of what was done with its refresh token; `nil` where nothing is
-    /// reported.
-    func report(as reason: String) -> EndReport? {
-        guard setup.life?.reportsEnds == true else { return nil }
+    /// reported or recorded.
+    func report(as reason: String, _ request: LocalRequest) -> EndReport? {
+        let (audit, reportsEnds) = (SignInAudit(setup.audit), setup.life?.reportsEnds == true)
+        guard audit.isOn || reportsEnds else { return nil }
         return { [self] session in
+            let isTheft = reason == Self.refreshReuse
+            audit.record(
+                isTheft ? .refreshTheft : .revoke, request, isTheft ? .rejected : .success,
+                detail: isTheft ? nil : reason, caller: NamedCaller(subject: session.subject, sessionID: session.id))
+            guard reportsEnds else { return }
             // If this fails, the session ends all the same.
             try? await end(SessionsEnd(reason, only: session.id), of: session.subject)
         }

@@ -1,4 +1,5 @@
 package import MartletAccounts
+package import MartletAudit
 package import MartletConfig
 package import MartletCore
 package import MartletIdentities
@@ -47,6 +48,8 @@ package struct SignInSetup: Sendable {
     package var loginLimit: (@Sendable (_ request: LocalRequest) async -> Failure?)?
     /// Rules that give accounts claims.
     package var claimRules = LoginClaimRules()
+    /// Takes what users do; `nil` without `audit:`.
+    package var audit: (any AuditRecording)?
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,

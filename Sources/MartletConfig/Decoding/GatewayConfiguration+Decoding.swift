@@ -19,6 +19,9 @@ extension GatewayConfiguration {
                 "tracing", .block(of: TracingConfiguration.self),
                 "Where traces of requests are sent; without it trace contexts pass untouched."),
             .optional(
+                "audit", .block(of: AuditConfiguration.self),
+                "The audit log: security events in a signed chain of lines; none if absent."),
+            .optional(
                 "store", .block(of: StoreConfiguration.self), default: "{ url: \"memory:\" }",
                 "The store that instances share: sessions, issuers' keys, nonces, throttles."),
             .optional(
@@ -76,6 +79,7 @@ extension GatewayConfiguration {
         let admin = readAdmin(&reader)
         let log = reader.block("log") ?? LogConfiguration()
         let tracing: TracingConfiguration? = reader.block("tracing")
+        let audit: AuditConfiguration? = reader.block("audit")
         let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
         let jwks = reader.block("jwks") ?? JWKSConfiguration()
         let accounts: AccountsConfiguration? = reader.block("accounts")
@@ -101,6 +105,7 @@ extension GatewayConfiguration {
         configuration.plugins = plugins
         configuration.tracing = tracing
         configuration.checkTracing(&reader)
+        configuration.audit = audit
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)

@@ -10,6 +10,8 @@ package import MartletCore
     package var log: LogConfiguration
     /// `nil`: no traces are sent, and trace contexts pass untouched.
     package var tracing: TracingConfiguration?
+    /// `nil`: there is no audit log.
+    package var audit: AuditConfiguration?
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
     /// `nil`: the subject is `<provider>:<provider subject>`.

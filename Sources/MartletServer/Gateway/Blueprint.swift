@@ -28,6 +28,8 @@ package struct Blueprint: Sendable {
     package let claimRules: LoginClaimRules
     /// Certificates, keys and authorities of listeners and upstreams.
     let tls: TLSMaterial
+    /// The audit log; `nil` without `audit:`.
+    package let audit: AuditPlan?
     /// The logo and the templates of the sign-in pages.
     let pageFiles: PageFiles
 
@@ -97,6 +99,7 @@ package struct Blueprint: Sendable {
         var grantKeys: GrantKeys?
         var claimRules = LoginClaimRules()
         var tls: TLSMaterial?
+        var audit: AuditPlan?
         var pageFiles = PageFiles()
 
         init(_ tickets: TLSTicketKeys) { self.tickets = tickets }
@@ -112,6 +115,7 @@ package struct Blueprint: Sendable {
             checkStorage(of: providers, configuration.accounts, &diagnostics)
             claimRules = LoginClaimRules(configuration, into: &diagnostics)
             webhooks = WebhookPlan.all(configuration, into: &diagnostics)
+            audit = AuditPlan(configuration.audit, into: &diagnostics)
             for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
             let tls = TLSMaterial(configuration, tickets: tickets, into: &diagnostics)
             tls.warn(at: Clock.system.unixTime, into: &diagnostics)
@@ -153,7 +157,7 @@ package struct Blueprint: Sendable {
             Blueprint(
                 configuration: configuration, routes: routes, providers: providers, assertion: findings.assertion,
                 store: store, webhooks: findings.webhooks, grantKeys: findings.grantKeys,
-                claimRules: findings.claimRules, tls: tls, pageFiles: findings.pageFiles),
+                claimRules: findings.claimRules, tls: tls, audit: findings.audit, pageFiles: findings.pageFiles),
             diagnostics
         )
     }
@@ -363,7 +367,7 @@ extension Blueprint {
             Blueprint(
                 configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
                 webhooks: webhooks, grantKeys: grantKeys, claimRules: claimRules, tls: tls.withCleartextListeners(1),
-                pageFiles: pageFiles),
+                audit: audit, pageFiles: pageFiles),
             diagnostics
         )
     }

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 package import MartletAdmin
+internal import MartletAudit
 internal import MartletConfig
 package import MartletCore
 internal import MartletHealth
@@ -105,7 +106,8 @@ extension Gateway: AdminSource {
             limits: AdminReport.Limits(
                 graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
             isMemoryHigh: configuration.server.overload == nil ? nil : services.memory.isOver,
-            addresses: addresses, lostLogLines: lostLogLines, reloads: reloads,
+            addresses: addresses, lostLogLines: lostLogLines,
+            lostAuditEvents: graph.blueprint.audit == nil ? nil : services.audit.lost, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
             healthChecks: healthChecks.counts.map {
                 AdminReport.HealthChecks(

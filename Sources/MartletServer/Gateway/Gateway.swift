@@ -1,5 +1,6 @@
 internal import MartletAccounts
 package import MartletAdmin
+internal import MartletAudit
 internal import MartletConfig
 package import MartletCore
 internal import MartletEvents
@@ -12,7 +13,7 @@ internal import MartletProxy
 internal import MartletRedis
 package import MartletReports
 internal import MartletResponder
-private import Synchronization
+internal import Synchronization
 
 /// The composition root: builds the object graph of a configuration, starts it, replaces it on reload, and shuts it
 /// down.
@@ -39,6 +40,7 @@ package final class Gateway: Sendable {
         var monitoring: Task<Void, Never>?
         var reminding: Task<Void, Never>?
         var recording: Task<Void, Never>?
+        var auditing: Task<Void, Never>?
         /// Shut down the resources of replaced configurations.
         var retiring: [Task<Void, Never>] = []
         var isDraining = false
@@ -56,6 +58,8 @@ package final class Gateway: Sendable {
     private static let remindInterval = Duration.seconds(24 * 3600)
     /// How long webhook requests in progress may take when the gateway stops or their configuration is replaced.
     private static let deliveryTimeout = Duration.seconds(5)
+    /// How long the last lines of the audit log may take.
+    private static let auditTimeout = Duration.seconds(3)
 
     package let services: Services
     /// When it was built.
@@ -69,6 +73,8 @@ package final class Gateway: Sendable {
     let traces: Traces
     private let drainedEndpoints = DrainedEndpoints()
     let explanations = ExplanationLimit()
+    /// What the audit log has said about rejections.
+    let rejections = Mutex(RejectionWindow())
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.
@@ -117,6 +123,7 @@ package final class Gateway: Sendable {
         try await requireStore()
         // The start does not wait for a slow issuer: only requests whose key is not fetched yet wait.
         try await open(graph.accounts, graph.blueprint.grantKeys)
+        let audit = try prepareAudit(graph.blueprint, waits: inherited.predecessor != nil)
         graph.events?.subscribe()
         let starting = Task { await Gateway.start(graph.providers) }
         await names.prepare(configuration.upstreams)
@@ -162,6 +169,7 @@ package final class Gateway: Sendable {
             state.monitoring = Task { [weak self] in await self?.monitorStore() }
             state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
         }
+        adopt(audit)
         healthChecks.follow(configuration.upstreams, resolved)
         graph.events?.start()
         graph.jobs?.start()
@@ -360,13 +368,18 @@ package final class Gateway: Sendable {
         // Before the first request; a store that still serves the old configuration changes after the swap.
         if !isSameStore { next.events?.subscribe() }
         await names.prepare(blueprint.configuration.upstreams)
+        let audit: AuditLog.Prepared
         do {
+            audit = try prepareAudit(blueprint)
             try swap(to: next)
         } catch {
             names.follow(old.blueprint.configuration.upstreams)
             await shutdown(next, keeping: old)
             throw error
         }
+        auditEnd(of: old.blueprint, in: blueprint)
+        adopt(audit)
+        auditKeys(from: old.blueprint, to: blueprint)
         let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
         apply(blueprint.configuration.log, next.snapshot.accessLog, loops: loops, admin: admin)
         if let events = next.events {
@@ -378,6 +391,15 @@ package final class Gateway: Sendable {
         next.jobs?.start()
         await retire(old, keeping: next)
         warnAboutRestart(old.blueprint.configuration, blueprint.configuration)
+    }
+
+    /// Writes the audit log of a configuration from now on, and looks for rejections if there is one.
+    private func adopt(_ audit: AuditLog.Prepared) {
+        services.audit.adopt(audit)
+        state.withLock { state in
+            guard state.graph.blueprint.audit != nil, state.auditing == nil else { return }
+            state.auditing = Task { [weak self] in await self?.auditRejections() }
+        }
     }
 
     /// Switches the loops to the new graph; if it throws, nothing has changed.
@@ -464,6 +486,7 @@ package final class Gateway: Sendable {
     package func recordReload(success: Bool) {
         let now = services.clock.unixTime
         state.withLock { $0.reloads.record(success: success, at: now) }
+        auditReload(success: success)
     }
 
     private func warnAboutRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
@@ -500,6 +523,11 @@ package final class Gateway: Sendable {
         if hasSuccessor { drainAdmin() }
         for task in tasks { task?.cancel() }
         services.memory.end()
+        // Its last look at the counters is before the loops end.
+        let auditing = state.withLock { $0.auditing }
+        auditing?.cancel()
+        await auditing?.value
+        await auditNewRejections()
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
         await traces.stop()
@@ -515,6 +543,7 @@ package final class Gateway: Sendable {
             task.cancel()
             await task.value
         }
+        await services.audit.end(within: Gateway.auditTimeout)
         await graph.accounts?.store.shutdown()
         graph.store.shutdown()
         services.shutdown()

@@ -1,4 +1,5 @@
 package import MartletAccounts
+internal import MartletAudit
 internal import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
@@ -145,6 +146,7 @@ package struct Graph: Sendable {
         if let logins = LoginLimits(limits, clock: clock) {
             setup.loginLimit = { request in await logins.rejection(of: request) }
         }
+        setup.audit = blueprint.audit == nil ? nil : parts.services.audit
         setup.nonces = store.nonces
         setup.proofs = DPoPVerifier(store: store.values, keyPrefix: store.label.prefix)
         setup.claims = claims
@@ -166,6 +168,7 @@ package struct Graph: Sendable {
                 try await claims?.publish(subject)
             },
             providers: providers, keys: blueprint.grantKeys, policy: policy)
+        surroundings.audit = setup.audit
         surroundings.outbox = OutboxPruner(
             accounts, hooks: blueprint.subscriptions.hooks, clock: clock,
             logger: parts.services.logger.with(("room", "events")))

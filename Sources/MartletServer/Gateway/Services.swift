@@ -1,3 +1,4 @@
+internal import MartletAudit
 internal import MartletAuthenticator
 package import MartletCore
 internal import MartletFetch
@@ -23,6 +24,8 @@ package struct Services: Sendable {
     let fetcher: HTTPFetcher
     let verifier: Verifier
     let connections: ConnectionLimit
+    /// Has no destinations without `audit:`.
+    let audit: AuditLog
     /// Whether the process uses too much memory.
     let memory = MemoryPressure()
     /// Logs which endpoints are ejected.
@@ -42,6 +45,7 @@ package struct Services: Sendable {
         accessFiles = AccessLogFiles(logger: logger, instanceID: sink.instanceID, reopenable: files)
         ejections = EjectionWatch(logger)
         connections = ConnectionLimit()
+        audit = AuditLog(clock: clock, logger: logger.with(("room", "audit")))
         verifier = Verifier(threads: Services.coreCount, clock: clock)
         handshakes = ThreadPool(
             name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting,

@@ -6,6 +6,8 @@ package enum ExitCode: Int32, Sendable {
     /// `martlet explain`: the request would be rejected; `martlet apple migrate`: some users did not move.
     case rejected = 1
     case usage = 64
+    /// `martlet audit verify`: the log was tampered with.
+    case tampered = 65
     /// A required resource is unavailable: an address in use, an unreachable store.
     case unavailable = 69
     case internalFault = 70

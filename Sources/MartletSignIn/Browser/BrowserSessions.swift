@@ -58,7 +58,7 @@ struct BrowserSessions: Sendable {
             guard let cookie else { return }
             do throws(SessionError) {
                 try await setup.sessions.endSession(
-                    withCookie: cookie, reporting: endpoints.ends.report(as: reason))
+                    withCookie: cookie, reporting: endpoints.ends.report(as: reason, call.request))
             } catch {
                 guard error.kind != .invalid else { return }
                 throw Failure.session(error)

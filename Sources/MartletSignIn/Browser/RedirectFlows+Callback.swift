@@ -1,3 +1,4 @@
+internal import MartletAudit
 internal import MartletBrowser
 internal import MartletCore
 internal import MartletPages
@@ -116,7 +117,9 @@ extension RedirectFlows {
         let purpose: AuthenticationContext.Purpose =
             attempt.purpose == .link ? .link(sessionID: attempt.session?.id ?? "") : .login
         // Within the budget of the client's network: a browser can begin and end any number of attempts.
-        return try await endpoints.reportingFailure(of: provider.handle, call.request) { () async throws(Failure) in
+        return try await endpoints.reportingFailure(
+            of: provider.handle, call.request, as: attempt.purpose == .link ? .link : .login
+        ) { () async throws(Failure) in
             try await recordUse(of: attempt)
             isUsed = true
             let start: LoginFence.Start

@@ -1,3 +1,4 @@
+internal import MartletAudit
 internal import MartletBrowser
 internal import MartletCore
 internal import MartletProvider
@@ -42,8 +43,14 @@ struct TokenEndpoint: Sendable {
             throw .authentication(error)
         }
         return try await endpoints.withBudget(endpoints.budgets.codes, request) { () async throws(Failure) in
-            let key = try await ClientKeys(endpoints: endpoints).newKey(of: request)
-            let new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
+            let (key, new): (String?, NewSession)
+            do throws(Failure) {
+                key = try await ClientKeys(endpoints: endpoints).newKey(of: request)
+                new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
+            } catch {
+                endpoints.audit.recordRejection(.login, error, request)
+                throw error
+            }
             let tokens = try await endpoints.creation.create(new, request) {
                 evicting, mark throws(SessionError) in
                 try await endpoints.setup.sessions.create(

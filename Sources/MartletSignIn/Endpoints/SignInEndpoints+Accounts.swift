@@ -1,4 +1,5 @@
 internal import MartletAccounts
+internal import MartletAudit
 internal import MartletCore
 internal import MartletIdentities
 internal import MartletJSON
@@ -14,8 +15,15 @@ extension SignInEndpoints {
         guard let provider, let signingIn = provider.signingIn else { throw .noRoute(.signInUnknownProvider) }
         let first = try await caller(of: request)
         let form = try SignInBody.form(of: request)
-        let signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
-            try await authenticate(form, with: provider, signingIn, request, for: .link(sessionID: first.session.id))
+        let signIn: SignIn
+        do throws(Failure) {
+            signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
+                try await authenticate(
+                    form, with: provider, signingIn, request, for: .link(sessionID: first.session.id))
+            }
+        } catch {
+            audit.recordRejection(.link, error, request, provider: provider.name)
+            throw error
         }
         // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request, isProven: true)
@@ -36,9 +44,14 @@ extension SignInEndpoints {
                 signIn.accountIdentity(of: provider.name), to: subject, keeping: signIn.storedClaims,
                 at: setup.clock.unixTime)
         } catch {
-            throw .account(error)
+            let failure = Failure.account(error)
+            audit.recordRejection(.link, failure, request, provider: provider.name)
+            throw failure
         }
         try await creation.confirm(signIn, by: provider)
+        audit.record(
+            .link, request, provider: provider.name,
+            caller: NamedCaller(subject: subject, sessionID: request.callerNote?.caller?.sessionID))
         setup.logger.info("identity linked", ("provider", provider.name), ("request_id", request.requestID))
     }
 

@@ -1,4 +1,5 @@
 internal import MartletAccounts
+internal import MartletAudit
 internal import MartletCore
 internal import MartletIdentities
 internal import MartletJSON
@@ -33,6 +34,10 @@ extension SignInEndpoints {
         } catch {
             throw .account(error)
         }
+        audit.record(
+            .notification, request, provider: provider.name,
+            detail: "\(notification.type) \(filed.outcome.rawValue)",
+            caller: filed.subject.map { NamedCaller(subject: $0, sessionID: nil) })
         setup.logger.info(
             "notification received", ("provider", provider.name), ("type", notification.type),
             ("outcome", filed.outcome.rawValue), ("subject", filed.subject ?? "-"),

@@ -1,4 +1,5 @@
 internal import MartletAccounts
+internal import MartletAudit
 internal import MartletCore
 internal import MartletCrypto
 internal import MartletEvents
@@ -37,11 +38,12 @@ extension SignInEndpoints {
 
     /// Runs a login within the network's budget, and reports a rejection to the webhooks that ask for logins.
     func reportingFailure<Value>(
-        of provider: ProviderHandle, _ request: LocalRequest, _ body: () async throws(Failure) -> Value
+        of provider: ProviderHandle, _ request: LocalRequest, as kind: AuditEvent.Kind = .login, _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         do throws(Failure) {
             return try await withBudget(budgets.logins(with: provider), request, body)
         } catch {
+            audit.recordRejection(kind, error, request, provider: provider.name)
             if [401, 403].contains(error.status) {
                 let data: JSONObject = [
                     "provider": .string(provider.name), "reason": .string(error.reason.rawValue),

@@ -80,7 +80,7 @@ extension SignInEndpoints {
             try await withBudget(budgets.revocations, request) { () async throws(Failure) in
                 let accessPrefix = type(of: setup.sessions).accessPrefix
                 guard token.withBytes({ $0.starts(with: accessPrefix.utf8) }) else {
-                    return try await ends.end(withRefreshToken: token)
+                    return try await ends.end(withRefreshToken: token, request)
                 }
                 // Whoever has the token may end its session: no proof is needed for that.
                 let caller = try caller(try await session(of: token.withBytes { $0 }, request), request)

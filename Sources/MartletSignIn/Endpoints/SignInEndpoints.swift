@@ -17,6 +17,7 @@ package final class SignInEndpoints: Sendable {
     let ends: SessionEnds
     let creation: SessionCreation
     let selfService: SelfServiceProviders
+    let audit: SignInAudit
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
     let description: LocalResponse
@@ -25,6 +26,7 @@ package final class SignInEndpoints: Sendable {
         self.setup = setup
         budgets = AttemptBudgets(setup.providers)
         accountSessions = AccountSessions(setup)
+        audit = SignInAudit(setup.audit)
         ends = SessionEnds(setup, accountSessions)
         selfService = SelfServiceProviders(setup.providers)
         fence = LoginFence(
@@ -42,6 +44,7 @@ package final class SignInEndpoints: Sendable {
         request.callerNote = note
         if let browser = setup.browser, let endpoint = BrowserEndpoint.find(request, in: setup) {
             var response = await BrowserEndpoints(self, browser).handle(request, at: endpoint)
+            audit.record(AuditDeed(endpoint, request), request, response)
             response.caller = note.caller
             if let cookie = note.setCookie { response.set(cookie) }
             return response
@@ -56,6 +59,7 @@ package final class SignInEndpoints: Sendable {
         } catch {
             response = LocalResponse(refusing: error.describingBody())
         }
+        audit.record(AuditDeed(endpoint, request), request, response)
         response.caller = note.caller
         if let cookie = note.setCookie { response.set(cookie) }
         return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response

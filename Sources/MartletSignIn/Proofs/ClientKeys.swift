@@ -46,7 +46,7 @@ struct ClientKeys: Sendable {
     ) async throws(SessionError) -> IssuedTokens {
         try await setup.sessions.refresh(
             token, provenBy: RefreshKey(thumbprint: key, isRequired: isRequired), from: request.address,
-            reportingReuse: endpoints.ends.report(as: "refresh_reuse"))
+            reportingReuse: endpoints.ends.report(as: SessionEnds.refreshReuse, request))
     }
 
     /// Verifies a proof of any key, for a request without an access token.

@@ -46,6 +46,11 @@ import Testing
         #expect(steps(.started, .signal(.end(SIGTERM)), .filesChanged).last == [])
     }
 
+    @Test func `moved files are opened again whatever the process does`() {
+        #expect(steps(.signal(.reopen), .started, .signal(.reopen)) == [[.reopenFiles], [], [.reopenFiles]])
+        #expect(steps(.started, .signal(.end(SIGTERM)), .signal(.reopen)).last == [.reopenFiles])
+    }
+
     @Test func `a process that shuts down neither reloads nor hands over`() {
         #expect(
             steps(.started, .signal(.end(SIGTERM)), .signal(.reload), .signal(.takeOver), .handedOver)

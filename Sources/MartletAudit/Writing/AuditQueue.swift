@@ -1,0 +1,127 @@
+private import CLinux
+internal import MartletCore
+private import Synchronization
+
+/// Events that wait for the thread of a destination, up to a limit.
+final class AuditQueue: Sendable {
+    /// What a thread has to do.
+    struct Work {
+        var bodies: [[UInt8]] = []
+        /// Whether the file was moved, as someone says.
+        var reopens = false
+        var key: AuditKey?
+        /// Whether nothing more comes.
+        var isLast = false
+    }
+
+    static let maximumEvents = 10_000
+    static let maximumBytes = 8 * 1024 * 1024
+    /// Events that are taken at a time.
+    static let batch = 100
+
+    private struct State {
+        var bodies = FIFO<[UInt8]>()
+        var count = 0
+        var bytes = 0
+        var reopens = false
+        var key: AuditKey?
+        var isEnding = false
+    }
+
+    private let state = Mutex(State())
+    private let signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+
+    deinit { close(signal) }
+
+    var isEnding: Bool { state.withLock { $0.isEnding } }
+
+    /// - Returns: `false` if there is no space.
+    func add(_ body: [UInt8]) -> Bool {
+        let isAdded = state.withLock { state in
+            guard !state.isEnding, state.count < Self.maximumEvents, state.bytes + body.count <= Self.maximumBytes
+            else { return false }
+            state.bodies.append(body)
+            state.count += 1
+            state.bytes += body.count
+            return true
+        }
+        if isAdded { wake() }
+        return isAdded
+    }
+
+    func reopen() {
+        state.withLock { $0.reopens = true }
+        wake()
+    }
+
+    func replace(_ key: AuditKey) {
+        state.withLock { $0.key = key }
+        wake()
+    }
+
+    func end() {
+        state.withLock { $0.isEnding = true }
+        wake()
+    }
+
+    /// Gives up what waits: no thread takes it any more.
+    func abandon() -> Int {
+        state.withLock { state in
+            let count = state.count
+            state = State()
+            state.isEnding = true
+            return count
+        }
+    }
+
+    /// Gives up the oldest events.
+    /// - Returns: how many.
+    func drop() -> Int {
+        state.withLock { state in
+            var dropped = 0
+            while dropped < Self.batch, let body = state.bodies.popFirst() {
+                dropped += 1
+                state.count -= 1
+                state.bytes -= body.count
+            }
+            return dropped
+        }
+    }
+
+    /// Waits for work, at most for so long.
+    func take(within limit: Duration) -> Work {
+        if state.withLock({ $0.count == 0 && !$0.reopens && $0.key == nil && !$0.isEnding }) { wait(limit) }
+        return state.withLock { state in
+            var work = Work(reopens: state.reopens, key: state.key)
+            (state.reopens, state.key) = (false, nil)
+            while work.bodies.count < Self.batch, let body = state.bodies.popFirst() {
+                work.bodies.append(body)
+                state.count -= 1
+                state.bytes -= body.count
+            }
+            work.isLast = state.isEnding && state.count == 0
+            return work
+        }
+    }
+
+    /// Waits until there is something to do, whatever it is.
+    func wait(_ limit: Duration) {
+        var polled = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
+        let milliseconds = min(max(limit.wholeMilliseconds, 0), 60_000)
+        guard unsafe poll(&polled, 1, Int32(truncatingIfNeeded: milliseconds)) > 0 else { return }
+        var count: UInt64 = 0
+        _ = unsafe read(signal, &count, 8)
+    }
+
+    /// Waits for a time, or until the log ends.
+    func rest(_ limit: Duration) {
+        guard !isEnding else { return }
+        var none = pollfd(fd: -1, events: 0, revents: 0)
+        _ = unsafe poll(&none, 1, Int32(truncatingIfNeeded: limit.wholeMilliseconds))
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = unsafe CLinux.write(signal, &one, 8)
+    }
+}

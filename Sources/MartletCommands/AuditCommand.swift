@@ -1,0 +1,150 @@
+private import CLinux
+internal import MartletAudit
+internal import MartletConfig
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+
+/// `martlet audit verify FILE...`: finds a removed, changed or reordered line of an audit log.
+struct AuditCommand: Command {
+    /// As many files as one may name.
+    static let maximumWords = 1000
+    private static let hashDigits = 64
+
+    private let files: [String]
+    private let keyFiles: [String]
+    private let configuration: String?
+    private let wantedHead: String?
+    private let asJSON: Bool
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` for a head that is no hash.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        files = Array(options.words.dropFirst())
+        wantedHead = options["head"]
+        if let wantedHead, wantedHead.utf8.count != Self.hashDigits || Hexadecimal.bytes(wantedHead) == nil {
+            throw Options.UsageError(message: "--head requires a hash, as verify prints it")
+        }
+        keyFiles = options.all("key")
+        configuration = options["config"]
+        asJSON = options.has("json")
+        registry = program.registry
+    }
+
+    func run() -> ExitCode {
+        guard let keys = trustedKeys() else { return .configuration }
+        var verifier = AuditVerifier(trusting: keys, wantedHead: wantedHead)
+        for file in files {
+            verifier.begin(file: file)
+            if let reason = Self.read(file, into: &verifier) {
+                Output.error("martlet audit: cannot read \(TerminalText.escaped(file)): \(reason)\n")
+                return .unavailable
+            }
+        }
+        let result = verifier.finish()
+        if asJSON {
+            Output.line(String(decoding: JSON.write(result.document), as: UTF8.self))
+        } else {
+            report(result)
+        }
+        if keys.isEmpty {
+            Output.error(
+                "martlet audit: warning: no trusted key is given, so whoever has written these lines may have signed "
+                    + "them, too; use --key or --config\n")
+        }
+        return result.isGood ? .ok : .tampered
+    }
+
+    /// The keys of `--key`, otherwise that of the configuration; none if there is no configuration.
+    /// - Returns: `nil` for a file without a key, which is reported.
+    private func trustedKeys() -> [PublicKey]? {
+        var keys: [PublicKey] = []
+        for file in keyFiles {
+            let secret = ConfigurationReader.secret(in: FilePath(file))
+            guard let secret, let key = try? PublicKey(pem: secret), key.auditName != nil else {
+                Output.error("martlet audit: \(TerminalText.escaped(file)) has no P-256 key\n")
+                return nil
+            }
+            keys.append(key)
+        }
+        guard keyFiles.isEmpty else { return keys }
+        let path = configuration ?? "config.yaml"
+        let exists = unsafe access(path, R_OK) == 0
+        guard configuration != nil || exists else { return [] }
+        let (blueprint, diagnostics) = Blueprint.read(
+            path, registry: registry, environment: SystemInformation.environment)
+        guard let blueprint else {
+            Output.report(diagnostics)
+            return nil
+        }
+        return [blueprint.audit?.key.publicKey].compactMap(\.self)
+    }
+
+    /// Reads a file line by line.
+    /// - Returns: why it cannot be read; `nil` on success.
+    private static func read(_ path: String, into verifier: inout AuditVerifier) -> String? {
+        let descriptor = unsafe martlet_open_read(path)
+        guard descriptor >= 0 else { return systemReason }
+        defer { close(descriptor) }
+        var splitter = LineSplitter(maximumBytes: AuditLine.maximumBytes)
+        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+        while !verifier.isDecided {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe CLinux.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, martlet_errno() == EINTR { continue }
+            guard count >= 0 else { return systemReason }
+            if count == 0 { break }
+            splitter.add(chunk[..<count]) { verifier.take($0) }
+        }
+        if let rest = splitter.rest { verifier.take(rest, isTerminated: false) }
+        return nil
+    }
+
+    private static var systemReason: String {
+        guard let text = unsafe strerror(martlet_errno()) else { return "error \(martlet_errno())" }
+        return unsafe String(cString: text)
+    }
+
+    private func report(_ result: AuditResult) {
+        if let finding = result.finding {
+            let position = finding.line > 0 ? "\(finding.file):\(finding.line)" : finding.file
+            return Output.line("\(TerminalText.escaped(position)): \(finding.problem.rawValue)")
+        }
+        var parts = ["ok: \(result.lines) lines, \(result.heads) heads"]
+        if result.unsigned > 0 { parts.append("\(result.unsigned) lines behind the last head") }
+        if result.torn > 0 { parts.append("\(result.torn) torn lines closed off") }
+        if result.lost > 0 { parts.append("\(result.lost) events lost") }
+        Output.line(parts.joined(separator: ", "))
+        Output.line("last head: \(result.lastHead)\(result.isClosed ? "" : " (the log goes on)")")
+    }
+}
+
+extension AuditCommand {
+    static let grammar = CommandGrammar("audit", "Verify an audit log") { grammar in
+        grammar.details = """
+            Finds a removed, changed or reordered line of an audit log, and heads that were not signed by a trusted key. Several
+            files are those of one log in their order, the oldest first.
+            """
+        grammar.subcommands = [
+            CommandGrammar("verify", "Find a removed, changed or reordered line") { verify in
+                verify.arguments = [.several("FILE", .file, upTo: maximumWords, "a file of the log")]
+                verify.options = [
+                    .value(
+                        "key", "FILE", .file,
+                        "a PEM file with the private or public P-256 key that signs the log; default: that of the "
+                            + "configuration"
+                    ).repeatable,
+                    .value("head", "HASH", .text, "the hash of a head that must be there, such as the last known one"),
+                    .json, .config,
+                ]
+            }
+        ]
+        grammar.example("martlet audit verify /var/log/martlet/audit.log", "with the key of the configuration")
+        grammar.exits = [
+            .ok: "the log is good", .tampered: "the first line that is wrong is printed, with its reason",
+            .unavailable: "a file cannot be read",
+            .configuration: "the configuration has errors, or a key file has no key",
+        ]
+    }
+}

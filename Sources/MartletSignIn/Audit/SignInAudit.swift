@@ -1,0 +1,103 @@
+internal import MartletAudit
+internal import MartletCore
+internal import MartletProvider
+internal import MartletResponder
+
+/// Records what users do, for the audit log; does nothing without one.
+struct SignInAudit: Sendable {
+    private let log: (any AuditRecording)?
+
+    init(_ log: (any AuditRecording)?) { self.log = log }
+
+    var isOn: Bool { log != nil }
+
+    /// Records an event of a request.
+    /// - Parameters:
+    ///   - reason: why it was rejected.
+    ///   - caller: whom it is about; the caller of the request if absent.
+    func record(
+        _ kind: AuditEvent.Kind, _ request: LocalRequest, _ outcome: AuditEvent.Outcome = .success,
+        provider: String? = nil, detail: String? = nil, reason: ErrorCode? = nil, caller: NamedCaller? = nil
+    ) {
+        guard let log else { return }
+        let caller = caller ?? request.callerNote?.caller
+        var event = AuditEvent(kind, outcome)
+        event.set(subject: caller?.subject)
+        event.set("session_id", caller?.sessionID)
+        event.set("provider", provider)
+        event.set("detail", detail)
+        event.set("reason", reason?.rawValue)
+        event.set("address", request.client)
+        event.set("request_id", request.requestID)
+        log.record(event)
+    }
+
+    /// Records that a request was rejected; an outage and an error in its form are no rejections.
+    func recordRejection(
+        _ kind: AuditEvent.Kind, _ failure: Failure, _ request: LocalRequest, provider: String? = nil
+    ) {
+        guard isOn, Self.isRejection(failure.status) else { return }
+        record(kind, request, .rejected, provider: provider, reason: failure.reason)
+    }
+
+    private static func isRejection(_ status: Int) -> Bool { [401, 403, 409].contains(status) }
+
+    /// Records a request to an endpoint by its response, where that says it all.
+    func record(_ deed: @autoclosure () -> AuditDeed?, _ request: LocalRequest, _ response: LocalResponse) {
+        guard isOn, let deed = deed() else { return }
+        let reason = response.failure?.reason ?? response.reason
+        if response.status < 400, reason == nil {
+            // An unknown token revokes nothing.
+            guard !deed.needsCaller || request.callerNote?.caller != nil else { return }
+            record(deed.kind, request, provider: deed.provider, detail: deed.detail)
+        } else if Self.isRejection(response.status) {
+            record(deed.kind, request, .rejected, provider: deed.provider, detail: deed.detail, reason: reason)
+        }
+    }
+}
+
+/// What a request to an endpoint does, for the audit log.
+struct AuditDeed: Equatable {
+    let kind: AuditEvent.Kind
+    var detail: String?
+    var provider: String?
+    /// Whether it is nothing without a known caller.
+    var needsCaller = false
+
+    init(_ kind: AuditEvent.Kind, _ detail: String? = nil, provider: String? = nil, needsCaller: Bool = false) {
+        self.kind = kind
+        self.detail = detail
+        self.provider = provider
+        self.needsCaller = needsCaller
+    }
+
+    /// - Returns: `nil` for endpoints that change nothing, and for those that record what they do themselves.
+    init?(_ endpoint: Endpoint, _ request: LocalRequest) {
+        switch (endpoint, request.method) {
+        case (.logout, "POST"): self.init(.revoke, request.query.contains("all=true") ? "logout_all" : "logout")
+        case (.revocation, "POST"): self.init(.revoke, "token", needsCaller: true)
+        case (.oneSession, "DELETE"): self.init(.revoke, "session")
+        case (.link(let name, let provider), "DELETE"): self.init(.unlink, provider: provider == nil ? nil : name)
+        case (.account, "DELETE"): self.init(.deletion, "requested")
+        case (.password, "POST"): self.init(.passwordChange)
+        case (.resetPassword, "POST"): self.init(.passwordReset)
+        case (.verifyRegistration, "POST"): self.init(.registration, "verified")
+        case (.register, "POST"): self.init(.registration, "requested")
+        case (.reauthentication, "POST"): self.init(.reauthentication)
+        default: return nil
+        }
+    }
+
+    /// The same for browsers.
+    init?(_ endpoint: BrowserEndpoint, _ request: LocalRequest) {
+        guard request.method == "POST" else { return nil }
+        switch endpoint {
+        case .signOut: self.init(.revoke, "logout", needsCaller: true)
+        case .accountAction(.unlink(let name)): self.init(.unlink, provider: name)
+        case .accountAction(.endSession): self.init(.revoke, "session")
+        case .accountAction(.changePassword): self.init(.passwordChange)
+        case .accountAction(.delete): self.init(.deletion, "requested")
+        default: return nil
+        }
+    }
+}
