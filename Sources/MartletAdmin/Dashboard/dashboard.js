@@ -2,11 +2,11 @@
 // polled, the stream of requests), what is wrong, what it shows (one function a section), and what it does.
 // Every text of the gateway becomes a text node; nothing is parsed as HTML. The token stays in a variable.
 
-const POLL = 2000, TIMEOUT = 8000, IDLE = 40000, HISTORY = 600000, LINES = 500;
+const POLL = 2000, TIMEOUT = 8000, IDLE = 40000, HISTORY = 600000, LINES = 300;
 const WINDOWS = {'10s': [10, '10 s'], '1m': [60, '1 min'], '10m': [600, '10 min']};
 const NEEDS_TOKEN = 'Changes need the token of the admin listener.';
-const NO_TOKEN = 'Changes from this page need a token, and the configuration has none: set admin.token_file. Until then, '
-  + 'use the commands on the machine itself, such as martlet reload.';
+const NO_TOKEN = 'Changes from this page need a token, and the configuration has none: set admin.token_file. '
+  + 'Until then, use the commands on the machine itself, such as martlet reload.';
 const NOT_ACCEPTED = 'The gateway does not accept this token.';
 
 // ---------------------------------------------------------------- Documents
@@ -74,11 +74,12 @@ function facts(dl, pairs) {
 class Table {
   constructor(parent, label, columns, key, empty) {
     Object.assign(this, {columns, key, noRows: empty, filter: '', rows: [], by: -1, isDown: true});
-    this.heads = columns.map((column, index) => h('th', {scope: 'col', role: 'columnheader', class: column.number && 'n'},
+    const head = column => ({scope: 'col', role: 'columnheader', class: column.number && 'n'});
+    this.heads = columns.map((column, index) => h('th', head(column),
       column.sort ? button(column.title, () => this.order(index)) : column.title));
     this.body = h('tbody', {role: 'rowgroup'});
-    const head = h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, ...this.heads));
-    this.table = h('table', {role: 'table', 'aria-label': label}, head, this.body);
+    this.table = h('table', {role: 'table', 'aria-label': label},
+      h('thead', {role: 'rowgroup'}, h('tr', {role: 'row'}, ...this.heads)), this.body);
     this.empty = h('p', {class: 'empty'});
     parent.append(h('div', {class: 'scroll'}, this.table), this.empty);
   }
@@ -159,7 +160,8 @@ const rate = value => (!Number.isFinite(value) ? '–'
   : `${value === 0 ? '0' : value < 10 ? value.toFixed(value < 0.1 ? 2 : 1) : number(value)}/s`);
 const milliseconds = value => (!Number.isFinite(value) ? '–' : value >= 1000
   ? `${(value / 1000).toFixed(value < 9950 ? 1 : 0)} s` : `${value.toFixed(value < 1 ? 2 : value < 10 ? 1 : 0)} ms`);
-const percent = share => (share > 0 && share < 0.001 ? '< 0.1 %' : `${(share * 100).toFixed(share < 0.1 && share ? 1 : 0)} %`);
+const percent = share => (share > 0 && share < 0.001 ? '< 0.1 %'
+  : `${(share * 100).toFixed(share < 0.1 && share ? 1 : 0)} %`);
 function bytes(value) {
   if (!Number.isFinite(value)) return '–';
   let unit = 0;
@@ -220,7 +222,9 @@ class Problem extends Error {
 const errorText = error => (error instanceof Problem ? error.text
   : error.name === 'TimeoutError' ? 'no response in time' : 'no connection');
 const isStatus = (error, ...statuses) => error instanceof Problem && statuses.includes(error.status);
-const fieldsOf = (accept, token = known.token) => ({Accept: accept, ...(token ? {Authorization: `Bearer ${token}`} : {})});
+const fieldsOf = (accept, token = known.token) => ({
+  Accept: accept, ...(token ? {Authorization: `Bearer ${token}`} : {}),
+});
 const options = {cache: 'no-store', credentials: 'omit', redirect: 'error'};
 
 async function call(method, path, {body, token, headers = {}} = {}) {
@@ -450,11 +454,13 @@ function checkProblems(status, add) {
     if (check.name === 'store') {
       const others = [effect, sessions?.detail, byName('revocations') && 'sessions that end elsewhere end here late'];
       const since = known.docs.store?.since;
-      add(level, 'store', 'system', `The store is ${is}`, `Everyone with a session, and logins: ${others.filter(Boolean).join('; ')}. `
-        + `Bearer tokens are still verified.${isDown ? ' Load balancers send nothing here.' : ''}`,
-      'Repair Redis. The gateway connects again by itself; no restart is needed.', guide, since && Date.parse(since));
+      const what = others.filter(Boolean).join('; '), more = isDown ? ' Load balancers send nothing here.' : '';
+      add(level, 'store', 'system', `The store is ${is}`,
+        `Everyone with a session, and logins: ${what}. Bearer tokens are still verified.${more}`,
+        'Repair Redis. The gateway connects again by itself; no restart is needed.', guide, since && Date.parse(since));
     } else if (check.name === 'sessions') {
-      if (!store) add(level, 'sessions', 'system', `Sessions are ${is}`, 'Everyone with a session.', 'See the log.', guide);
+      if (store) continue;
+      add(level, 'sessions', 'system', `Sessions are ${is}`, 'Everyone with a session.', 'See the log.', guide);
     } else if (check.name === 'revocations') {
       if (store) continue;
       add(level, 'revocations', 'system', `Ends of sessions do not arrive from other instances: ${is}`,
@@ -474,8 +480,8 @@ function checkProblems(status, add) {
     }
   }
   if (isDown && !failing.length) {
-    add('critical', 'unavailable', 'system', 'This instance is unavailable', 'Everyone: load balancers send nothing here.',
-      'See the log.', guide);
+    add('critical', 'unavailable', 'system', 'This instance is unavailable',
+      'Everyone: load balancers send nothing here.', 'See the log.', guide);
   }
 }
 
@@ -517,8 +523,8 @@ function processProblems(status, add) {
   }
   if (delta()[0](one => one.refused) > 0) {
     add('critical', 'refused', 'system', 'Connections are closed, because a limit is reached',
-      'New clients get 503 or a closed connection.', 'Raise server.limits.connections with LimitNOFILE, or add instances.',
-      'Operations, Outages');
+      'New clients get 503 or a closed connection.',
+      'Raise server.limits.connections with LimitNOFILE, or add instances.', 'Operations, Outages');
   }
 }
 
@@ -533,7 +539,8 @@ function upstreamProblem({name, panic, endpoints}, add) {
   const cause = part + (distinct('reason').length ? ` (${list(distinct('reason'))})` : '');
   const todo = `See whether ${list(distinct('endpoint'), 2)} runs and can be reached. It comes back by itself.`;
   if (!failed.length && !isDown) {
-    add('info', id, 'upstreams', `${out.length} of ${plural(all, 'endpoint')} of upstream ${name} drained by an operator`,
+    add('info', id, 'upstreams',
+      `${out.length} of ${plural(all, 'endpoint')} of upstream ${name} drained by an operator`,
       'No one: the others get the requests.', 'Restore it when it is ready.', 'Traffic, Taking an endpoint out', since);
   } else if (isDown) {
     const which = all === 1 ? 'its endpoint is' : `all ${all} endpoints are`;
@@ -609,7 +616,8 @@ function renderTop() {
   let level = 'unknown', text = 'Loading the state of the gateway …', since = '';
   if (why) {
     [level, text] = ['warning', why.status === 401 ? 'This gateway shows its state with its token only.'
-      : why.code === 'local_only' ? 'This gateway shows its state on its own machine only, unless admin.token_file is set.'
+      : why.code === 'local_only'
+        ? 'This gateway shows its state on its own machine only, unless admin.token_file is set.'
         : `The gateway does not show its state: ${why.text}`];
   } else if (worst) {
     [level, text, since] = [worst.level, `${worst.text}.`, worst.when];
@@ -687,8 +695,9 @@ views.overview = () => {
       facts(dl, [['When', one.when], ['For whom', sentence(one.whom)], ['What to do', one.todo], ['Guide', one.guide]]);
     }];
   });
-  keep($('history'), [...known.history, {at: known.opened, text: 'The page was opened.'}], one => `${one.at} ${one.text}`,
-    one => [h('li', {}, h('time', {}, clock(one.at)), h('span', {class: one.level === 'critical' && 'wrong'}, one.text))]);
+  const events = [...known.history, {at: known.opened, text: 'The page was opened.'}];
+  keep($('history'), events, one => `${one.at} ${one.text}`, ({at: ms, text, level}) =>
+    [h('li', {}, h('time', {}, clock(ms)), h('span', {class: level === 'critical' && 'wrong'}, text))]);
   renderRejections();
   if (!status) return;
   renderTiles(status);
@@ -723,16 +732,19 @@ function renderTiles(status) {
   const rejections = difference(sample => Object.values(sample.reasons).reduce((a, b) => a + b, 0));
   const {open, refused} = status.connections ?? {};
   const tiles = [
-    {title: 'Requests', value: rate(one.rate), note: `${number(status.requests_open)} in progress`, spark: 'rate', unit: rate},
-    {title: 'Errors (5xx)', value: percent(share.of), note: `${number(share.errors)} in ${windowText()}`, spark: 'errors',
-      unit: rate, isBad: share.of >= 0.05},
+    {title: 'Requests', value: rate(one.rate), note: `${number(status.requests_open)} in progress`, spark: 'rate',
+      unit: rate},
+    {title: 'Errors (5xx)', value: percent(share.of), note: `${number(share.errors)} in ${windowText()}`,
+      spark: 'errors', unit: rate, isBad: share.of >= 0.05},
     {title: 'Latency p99', value: milliseconds(one.p99_ms), note: `p50 ${milliseconds(one.p50_ms)}`, spark: 'p99',
       unit: milliseconds},
     {title: 'Rejections', value: number(rejections), note: `in ${duration(Math.min(seen, WINDOWS[known.window][0]))}`},
     {title: 'Cache hits', value: number(one.hits ?? NaN), note: `decisions in ${windowText()}`},
-    {title: 'Connections', value: number(open), note: `${plural(status.tunnels_open, 'tunnel')}, ${number(refused)} refused`},
+    {title: 'Connections', value: number(open),
+      note: `${plural(status.tunnels_open, 'tunnel')}, ${number(refused)} refused`},
     {title: 'Memory', value: bytes(status.memory_bytes), note: `${plural(status.open_files, 'open file')}`},
-    {title: 'Up for', value: duration(status.uptime_seconds), note: `${status.loops_responding} of ${plural(status.loops, 'loop')}`},
+    {title: 'Up for', value: duration(status.uptime_seconds),
+      note: `${status.loops_responding} of ${plural(status.loops, 'loop')}`},
   ];
   keep($('tiles'), tiles, tile => tile.title, ({title, spark}) => {
     const value = h('strong'), more = h('small'), chart = spark && sparkline();
@@ -748,7 +760,8 @@ function renderTiles(status) {
 
 /** A line of what the page has seen: at most ten minutes, and at least one wide. */
 function sparkline() {
-  const line = h('polyline'), area = h('polygon'), base = h('line', {class: 'base', x1: 0, x2: 100, y1: 25.5, y2: 25.5});
+  const line = h('polyline'), area = h('polygon');
+  const base = h('line', {class: 'base', x1: 0, x2: 100, y1: 25.5, y2: 25.5});
   const svg = h('svg', {viewBox: '0 0 100 26', preserveAspectRatio: 'none', role: 'img'}, base, area, line);
   return [svg, (points, tile) => {
     if (!points.length) return;
@@ -778,7 +791,8 @@ views.routes = () => {
     {title: 'Route', text: row => row.name, sort: row => row.name, build: (cell, {name}) => {
       cell.append(link('tail', {route: name}, name, {title: 'Its requests, in Tail'}));
     }},
-    {title: 'Matches', of: row => [row.path ?? 'its own endpoints', words((row.hosts ?? []).join(', '), (row.methods ?? []).join(' '))]},
+    {title: 'Matches', of: row => [row.path ?? 'its own endpoints',
+      words((row.hosts ?? []).join(', '), (row.methods ?? []).join(' '))]},
     {title: 'Who', of: row => [row.auth ?? '–', row.conditions ? plural(row.conditions, 'condition') : '']},
     {title: 'Goes to', text: row => row.target, sort: row => row.target, kind: () => 'any'},
     ...lastColumns('5xx'),
@@ -802,21 +816,27 @@ function endpointState(row) {
 
 views.upstreams = () => {
   const {upstreams} = known.docs, all = upstreams?.upstreams ?? [];
-  const text = one => [one.name, ...one.endpoints.flatMap(end => [end.endpoint, end.address, end.state, end.reason])].join(' ');
+  const texts = end => [end.endpoint, end.address, end.state, end.reason];
+  const text = one => [one.name, ...one.endpoints.flatMap(texts)].join(' ');
   const shown = all.filter(one => matches(upstreamFilter, text(one)));
-  const empty = !upstreams ? missing('upstreams') : all.length ? 'Nothing matches the filter.' : 'No upstream is configured.';
+  const empty = !upstreams ? missing('upstreams')
+    : all.length ? 'Nothing matches the filter.' : 'No upstream is configured.';
   keep($('upstreams'), shown.length ? shown : [{empty}], one => `${one.empty} ${one.name}`, ({empty: none, name}) => {
     if (none) return [h('p', {class: 'card empty'}, none)];
     const numbers = h('span', {class: 'dim'}), routes = h('p', {class: 'dim'});
     const panic = h('span', {class: 'badge critical'}, 'panic: all endpoints get requests');
-    const card = h('div', {class: 'card upstream'}, h('div', {class: 'bar'}, h('h3', {}, name), panic, numbers), routes);
+    const bar = h('div', {class: 'bar'}, h('h3', {}, name), panic, numbers);
+    const card = h('div', {class: 'card upstream'}, bar, routes);
     const table = new Table(card, `Endpoints of ${name}`, [
-      {title: 'Endpoint', of: row => [row.endpoint, words(row.address, row.backup && 'backup', row.weight !== 1 && `weight ${row.weight}`)]},
+      {title: 'Endpoint', of: row => [row.endpoint,
+        words(row.address, row.backup && 'backup', row.weight !== 1 && `weight ${row.weight}`)]},
       {title: 'State', of: endpointState},
       {title: 'Active', number: true, text: row => number(row.requests_active)},
       {title: 'Idle', number: true, text: row => number(row.connections_idle)},
-      {title: 'Failures in a row', number: true, text: row => number(row.failures_in_row), kind: row => (row.failures_in_row ? 'critical' : '')},
-      actionColumn(row => (row.state === 'draining' ? ['Restore', drain(name, row, false)] : ['Drain', drain(name, row, true)])),
+      {title: 'Failures in a row', number: true, text: row => number(row.failures_in_row),
+        kind: row => (row.failures_in_row ? 'critical' : '')},
+      actionColumn(row => (row.state === 'draining' ? ['Restore', drain(name, row, false)]
+        : ['Drain', drain(name, row, true)])),
     ], row => `${row.endpoint} ${row.address ?? ''}`, 'No endpoint.');
     return [card, upstream => {
       const one = last(upstream);
@@ -844,7 +864,8 @@ views.providers = () => {
     {title: 'State', of: row => [row.state, row.detail, {ready: 'ok', degraded: 'warning'}[row.state] ?? 'critical']},
     ...lastColumns('Rejected'),
     {title: 'Cached', number: true, text: row => number(last(row).hits ?? NaN)},
-    {title: 'Logins since the start', of: row => [number(row.logins?.total), row.logins?.rejected ? `${number(row.logins.rejected)} rejected` : '']},
+    {title: 'Logins since the start', of: row => [number(row.logins?.total),
+      row.logins?.rejected ? `${number(row.logins.rejected)} rejected` : '']},
     {title: 'More', kind: () => 'any', text: row => members(row, shown).map(one => one.join(' ')).join(' · ')},
     // Only some have keys of an issuer.
     actionColumn(({name, ...row}) => Object.keys(row).some(one => one.includes('key')) && ['Refresh', {
@@ -876,7 +897,8 @@ async function loadUser(subject) {
     call('GET', `/subjects/${segment(subject)}`), call('GET', `/sessions?${query({subject})}`),
   ]);
   if (user.subject !== subject) return;
-  Object.assign(user, {account: account.value, accountError: account.reason, sessions: sessions.value, error: sessions.reason});
+  Object.assign(user, {account: account.value, accountError: account.reason});
+  Object.assign(user, {sessions: sessions.value, error: sessions.reason});
   drawUser();
 }
 
@@ -901,7 +923,8 @@ function drawUser() {
 }
 
 const again = () => loadUser(user.subject);
-const changeButton = (text, action, kind) => button(text, () => change({then: again, ...action}), {'data-change': '', class: kind});
+const changeButton = (text, action, kind) =>
+  button(text, () => change({then: again, ...action}), {'data-change': '', class: kind});
 
 function drawAccount(card, {subject, state, disabled, deletion, identities, ...account}) {
   const dl = h('dl', {class: 'facts'}), path = `/subjects/${segment(subject)}`;
@@ -914,20 +937,22 @@ function drawAccount(card, {subject, state, disabled, deletion, identities, ...a
     : `attempts are rejected${one.seconds ? ` for ${duration(one.seconds)}` : ''}`);
   new Table(card, 'Identities', [
     {title: 'Identity', of: row => [row.provider, [row.subject, ...(row.aliases ?? [])].filter(Boolean).join(', ')]},
-    {title: 'Credential', of: row => [row.credential_state ?? 'unknown', row.checked_at ? `checked ${at(row.checked_at)}` : '',
+    {title: 'Credential', of: row => [row.credential_state ?? 'unknown',
+      row.checked_at ? `checked ${at(row.checked_at)}` : '',
       ['revoked', 'invalid', 'transferred'].includes(row.credential_state) ? 'warning' : 'info']},
     {title: 'Lock', text: lock, kind: row => (row.lock ? 'warning' : '')},
     {title: 'Linked', text: row => at(row.linked_at)}, {title: 'Last login', text: row => at(row.last_login_at)},
   ], row => `${row.provider} ${row.subject}`, 'No identity.').show(identities ?? []);
   card.append(h('p', {class: 'buttons'}, changeButton(disabled ? 'Enable' : 'Disable', {
     title: `${disabled ? 'Enable' : 'Disable'} ${subject}?`, yes: disabled ? 'Enable' : 'Disable', isSafe: disabled,
-    text: disabled ? 'Logins and requests are allowed again.' : 'Within a second, logins and refreshes are rejected, and '
-      + 'requests get 403. Sessions do not end: they work again when it is enabled.',
+    text: disabled ? 'Logins and requests are allowed again.' : 'Within a second, logins and refreshes are rejected, '
+      + 'and requests get 403. Sessions do not end: they work again when it is enabled.',
     done: `${subject} is ${disabled ? 'enabled' : 'disabled'}.`,
     run: () => call('POST', `${path}/${disabled ? 'enable' : 'disable'}`),
   }), changeButton('Delete the account …', {
     title: `Delete the account of ${subject}?`, yes: 'Delete for good', typed: subject,
-    text: 'Its sessions end now, its grants are revoked at the issuers, and the account is deleted. This cannot be undone here.',
+    text: 'Its sessions end now, its grants are revoked at the issuers, and the account is deleted. '
+      + 'This cannot be undone here.',
     done: `The deletion of ${subject} has begun.`, run: () => call('DELETE', path),
   }, 'danger')));
 }
@@ -937,7 +962,8 @@ function drawSessions(card, sessions) {
   const from = row => [row.last_address ?? row.address ?? '–',
     row.address && row.last_address && row.last_address !== row.address ? `login from ${row.address}` : ''];
   new Table(card, `Sessions of ${subject}`, [
-    {title: 'Device', of: row => [nameOf(row) ?? 'no name', words(row.device_name && row.user_agent, row.bound && 'bound to a key')]},
+    {title: 'Device', of: row => [nameOf(row) ?? 'no name',
+      words(row.device_name && row.user_agent, row.bound && 'bound to a key')]},
     {title: 'Provider', text: row => row.provider, kind: () => 'any'},
     {title: 'Last use', text: row => at(row.last_seen_at), kind: () => 't'}, {title: 'From', of: from},
     {title: 'Login', text: row => at(row.created_at), kind: () => 't'},
@@ -945,12 +971,13 @@ function drawSessions(card, sessions) {
     {title: 'Session', text: idOf, kind: () => 'any mono'},
     actionColumn(row => ['End', {
       title: 'End this session?', yes: 'End the session', done: 'The session has ended.', then: again,
-      text: `${nameOf(row) ?? 'Session'} (${idOf(row)}) of ${subject}: its next request gets 401 everywhere, within a second.`,
+      text: `${nameOf(row) ?? 'Session'} (${idOf(row)}) of ${subject}: its next request gets 401 everywhere, `
+        + 'within a second.',
       run: () => call('DELETE', `/sessions/${segment(idOf(row))}?${query({subject})}`),
     }]),
   ], idOf, 'No session.').show(sessions);
   if (!sessions.length) return;
-  card.append(h('p', {class: 'buttons'}, changeButton(`End ${sessions.length === 1 ? 'it' : `all ${number(sessions.length)}`} …`, {
+  card.append(h('p', {class: 'buttons'}, changeButton(`End all ${number(sessions.length)} …`, {
     title: `End all sessions of ${subject}?`, yes: 'End all sessions', done: 'All sessions have ended.',
     text: `${plural(sessions.length, 'session')} and logins in progress end everywhere, within a second.`,
     run: () => call('DELETE', `/subjects/${segment(subject)}/sessions`),
@@ -970,7 +997,8 @@ const colorOf = one => (isFailed(one) ? `s${Math.floor(one.status / 100)}` : '')
 
 /** One request; a click shows all that is known of it. */
 function lineOf(one, isShort) {
-  const date = timeOf(one), time = h('time', {}, clock(date.getTime())), what = h('span', {}, `${one.method ?? ''} ${one.path ?? ''}`);
+  const date = timeOf(one), time = h('time', {}, clock(date.getTime()));
+  const what = h('span', {}, `${one.method ?? ''} ${one.path ?? ''}`);
   const status = h('b', {class: colorOf(one)}, one.status ?? '–');
   const item = h('li'), line = button('', () => {
     const opens = item.lastElementChild === line;
@@ -980,7 +1008,8 @@ function lineOf(one, isShort) {
   if (isShort) {
     line.append(time, status, h('span', {class: colorOf(one)}, one.reason ?? ''), what);
   } else {
-    if (date.getMilliseconds()) time.append(h('span', {class: 'ms'}, `.${String(date.getMilliseconds()).padStart(3, '0')}`));
+    const ms = date.getMilliseconds();
+    if (ms) time.append(h('span', {class: 'ms'}, `.${String(ms).padStart(3, '0')}`));
     line.append(time, status, what,
       h('span', {class: 'w'}, words(one.reason !== 'ok' && one.reason, one.route !== '-' && one.route)),
       h('span', {class: 'r'}, one.subject ? unescaped(one.subject) : one.client ?? ''),
@@ -992,12 +1021,14 @@ function lineOf(one, isShort) {
 
 function detailOf(one) {
   const dl = h('dl', {class: 'facts'}), {subject, route: name, reason} = one, hasReason = reason && reason !== 'ok';
-  facts(dl, Object.entries(one).filter(pair => pair[0] !== 'serial' && pair[0] !== 'event')
-    .map(([key, value]) => [key, key === 'time' ? timeOf(one).toISOString() : value && typeof value === 'object' ? JSON.stringify(value) : value]));
+  const textOf = (key, value) => (key === 'time' ? timeOf(one).toISOString()
+    : value && typeof value === 'object' ? JSON.stringify(value) : value);
+  facts(dl, Object.entries(one).filter(([key]) => key !== 'serial' && key !== 'event')
+    .map(([key, value]) => [key, textOf(key, value)]));
   return h('div', {class: 'detail'}, dl, hasReason ? h('p', {class: 'dim'}, `${reason}: ${reasonText(reason)}.`) : null,
     h('div', {class: 'buttons'}, button('Explain this path', () => explain(one)),
       subject ? link('users', {subject: unescaped(subject)}, 'Its subject and sessions', {class: 'button'}) : null,
-      subject ? link('tail', {subject: unescaped(subject)}, 'Only this subject', {class: 'button'}) : null,
+      subject ? link('tail', {subject}, 'Only this subject', {class: 'button'}) : null,
       name && name !== '-' ? link('tail', {route: name}, 'Only this route', {class: 'button'}) : null,
       hasReason ? link('tail', {reason}, 'Only this reason', {class: 'button'}) : null));
 }
@@ -1006,20 +1037,24 @@ function detailOf(one) {
 function showLines(isForced) {
   clearTimeout(stream.draw);
   stream.draw = 0;
-  const isReading = route.section === 'tail' && ($('lines').querySelector('.detail') || $('lines').getBoundingClientRect().top < -40);
-  if (isForced === true || !(stream.isPaused || isReading)) {
+  const lines = $('lines'), isScrolled = lines.getBoundingClientRect().top < -40;
+  const isReading = route.section === 'tail' && (isScrolled || lines.querySelector('.detail'));
+  const isHeld = isForced !== true && (stream.isPaused || isReading);
+  if (!isHeld) {
     stream.lines = [...stream.waiting, ...stream.lines].slice(0, LINES);
     stream.waiting = [];
   }
   $('tail-new').hidden = !stream.waiting.length;
   put($('tail-new'), `Show ${plural(stream.waiting.length, 'new line')}`);
-  if (route.section === 'tail') drawTail();
+  if (route.section === 'tail' && !isHeld) drawTail();
   if (route.section === 'overview') renderRejections();
 }
 
 function drawTail() {
   const {text, failed} = $('tail-form').elements;
-  const shown = stream.lines.filter(one => (!failed.checked || isFailed(one)) && matches(text.value, JSON.stringify(one)));
+  const fits = one => (!failed.checked || isFailed(one)) 
+    && (!text.value || matches(text.value, JSON.stringify(one)));
+  const shown = stream.lines.filter(fits);
   keep($('lines'), shown.length ? shown : [{}], one => one.serial ?? 'none',
     one => (one.serial ? lineOf(one, false) : [h('li', {class: 'empty'}, 'No request yet.')]));
 }
@@ -1035,7 +1070,7 @@ function renderRejections() {
 function setStreamState(state) {
   stream.state = state;
   put($('tail-state'), words(stream.isPaused ? 'Paused' : state,
-    stream.dropped && `${number(stream.dropped)} more not sent; 4xx and 5xx are always sent`));
+    stream.dropped && `${number(stream.dropped)} more than can be sent: a filter helps`));
   if (route.section === 'overview') renderRejections();
 }
 
@@ -1057,7 +1092,8 @@ views.system = () => {
   if (!status) return;
   const {open, accepted, refused} = status.connections ?? {}, configuration = status.configuration ?? {};
   facts($('process'), [['State', status.state], ['Instance', status.instance], ['Version', status.version],
-    ['Up for', duration(status.uptime_seconds)], ['Event loops', `${status.loops_responding} of ${status.loops} respond`],
+    ['Up for', duration(status.uptime_seconds)],
+    ['Event loops', `${status.loops_responding} of ${status.loops} respond`],
     ['Requests', `${number(status.requests_open)} in progress`], ['Tunnels', `${number(status.tunnels_open)} open`],
     ['Connections', `${number(open)} open, ${number(accepted)} accepted, ${number(refused)} refused`],
     ['Overload', (status.overloaded ?? []).join(', ') || 'none'], ['Memory', bytes(status.memory_bytes)],
@@ -1074,7 +1110,8 @@ views.system = () => {
     {title: 'Certificate', of: row => [row.place, row.file]}, {title: 'Side', text: row => row.side},
     {title: 'State', of: row => (!row.valid ? ['not valid', '', 'critical'] : row.days_left < 14
       ? ['expires soon', '', 'warning'] : ['valid', '', 'ok'])},
-    {title: 'Days left', number: true, text: row => number(row.days_left)}, {title: 'Until', text: row => date(row.not_after)},
+    {title: 'Days left', number: true, text: row => number(row.days_left)},
+    {title: 'Until', text: row => date(row.not_after)},
   ], row => `${row.side} ${row.place} ${row.file}`, 'No certificate is used.').show(status.certificates ?? []);
   documentFacts($('store'), store, missing('store'));
   documentFacts($('accounts'), accounts, known.missing.has('accounts') ? 'No accounts are configured.' : 'Loading …');
@@ -1084,8 +1121,9 @@ views.system = () => {
 function documentFacts(dl, value, otherwise) {
   if (!value) return facts(dl, [['State', otherwise]]);
   const {rate: one, errors, p50_ms: p50, p99_ms: p99} = last(value);
-  return facts(dl, [...members(value, ['last']), [`last ${windowText()}`, value.last && `${rate(one)}, ${plural(errors, 'error')}, `
-    + `p50 ${milliseconds(p50 ?? NaN)}, p99 ${milliseconds(p99 ?? NaN)}`]]);
+  const text = value.last && words(rate(one), plural(errors, 'error'), `p50 ${milliseconds(p50 ?? NaN)}`,
+    `p99 ${milliseconds(p99 ?? NaN)}`);
+  return facts(dl, [...members(value, ['last']), [`last ${windowText()}`, text]]);
 }
 
 // ---------------------------------------------------------------- What it does
@@ -1137,7 +1175,9 @@ on('confirm-form', 'submit', event => {
   $('confirm-dialog').close();
   perform(action);
 });
-for (const one of document.querySelectorAll('[data-close]')) one.addEventListener('click', () => one.closest('dialog').close());
+for (const one of document.querySelectorAll('[data-close]')) {
+  one.addEventListener('click', () => one.closest('dialog').close());
+}
 
 /** Asks for the token; an action goes on when it is accepted. */
 function askToken(why, action = null) {
@@ -1185,7 +1225,8 @@ on('reload', 'click', () => change({
   run: () => call('POST', '/reload'),
   result: (value, error) => {
     const diagnostics = (error ? error.document : value)?.diagnostics ?? [];
-    const text = !error ? `Reloaded at ${clock(Date.now())}: ${plural(value.routes, 'route')}${diagnostics.length ? ', with warnings' : ''}.`
+    const warned = diagnostics.length ? ', with warnings' : '';
+    const text = !error ? `Reloaded at ${clock(Date.now())}: ${plural(value.routes, 'route')}${warned}.`
       : `Not reloaded: ${error.status === 422 ? 'the running configuration stays in effect' : errorText(error)}.`;
     $('reload-result').replaceChildren(h('p', {class: error && 'wrong', role: 'status'}, text),
       diagnostics.length ? h('pre', {tabindex: 0}, diagnostics.join('\n')) : '');
@@ -1196,7 +1237,8 @@ on('level-form', 'submit', event => {
   const {level: {value: level}, for: {value: span, selectedOptions: [option]}} = event.target.elements;
   change({
     title: `Set the log level to ${level}?`, yes: 'Set', isSafe: true, text: level === 'debug'
-      ? 'There will be several lines a request: watch the space that the log has.' : 'Access lines are written as before.',
+      ? 'There will be several lines a request: watch the space that the log has.'
+      : 'Access lines are written as before.',
     run: () => call('POST', '/log/level', {body: span ? {level, for: span} : {level}}),
     result: (_, error) => put($('level-result'), error ? `Not set: ${errorText(error)}`
       : `${level} since ${clock(Date.now())}, ${span && 'for '}${option.text.trim()}.`),
@@ -1213,23 +1255,30 @@ function explain({method = 'GET', host = '', path = '/'}) {
 }
 
 async function runExplain() {
-  const {method, host, path, authorization} = $('explain-form').elements, show = (...all) => $('explanation').replaceChildren(...all);
+  const {method, host, path, authorization} = $('explain-form').elements;
+  const show = (...all) => $('explanation').replaceChildren(...all);
   const headers = authorization.value ? {'X-Explain-Authorization': authorization.value} : {};
   const target = query({method: method.value, host: host.value, path: path.value});
   try {
-    const value = await call('GET', `/explain?${target}`, {headers}), {outcome, status, code, reason} = value.verdict ?? {};
+    const value = await call('GET', `/explain?${target}`, {headers});
+    const {outcome, status, code, reason} = value.verdict ?? {};
     const level = ['refused', 'undecidable'].includes(outcome) ? 'critical' : 'ok';
-    show(outcome ? h('p', {}, h('span', {class: `badge ${level}`}, outcome.replace(/_/g, ' ')), ` ${words(status, code, reason)}`) : '',
+    const badge = outcome && h('span', {class: `badge ${level}`}, outcome.replace(/_/g, ' '));
+    show(badge ? h('p', {}, badge, ` ${words(status, code, reason)}`) : '',
       typeof value === 'string' ? h('pre', {}, value) : treeOf(value));
   } catch (error) {
-    show(h('p', {class: 'wrong'}, error.isMissing ? 'This gateway does not explain requests; martlet explain does.' : errorText(error)));
+    show(h('p', {class: 'wrong'}, error.isMissing
+      ? 'This gateway does not explain requests; martlet explain does.' : errorText(error)));
   }
 }
 
 /** Any JSON value, as nested lists. */
 function treeOf(value) {
-  if (Array.isArray(value) && value.length) return h('ul', {class: 'tree'}, ...value.map(one => h('li', {}, treeOf(one))));
-  if (!value || typeof value !== 'object' || Array.isArray(value)) return h('span', {}, Array.isArray(value) ? 'none' : String(value ?? '–'));
+  if (Array.isArray(value)) {
+    const items = value.map(one => h('li', {}, treeOf(one)));
+    return items.length ? h('ul', {class: 'tree'}, ...items) : h('span', {}, 'none');
+  }
+  if (!value || typeof value !== 'object') return h('span', {}, String(value ?? '–'));
   return h('dl', {class: 'tree'}, ...Object.entries(value).filter(one => one[1] !== null)
     .flatMap(([name, one]) => [h('dt', {}, name.replace(/_/g, ' ')), h('dd', {}, treeOf(one))]));
 }
