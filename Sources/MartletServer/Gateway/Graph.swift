@@ -89,9 +89,7 @@ package struct Graph: Sendable {
             store: store.limits, previous: previous?.snapshot.routeLimits)
         let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims, limits)
         let snapshot = Snapshot(
-            routes: blueprint.routes,
-            upstreams: upstreams(blueprint, previous: previous),
-            providers: providers,
+            routes: blueprint.routes, upstreams: upstreams(blueprint, previous: previous), providers: providers,
             server: configuration.server,
             signIn: signIn(setup, configuration, blueprint, parts, sessions),
             names: CallerNames(configuration.log),
@@ -99,8 +97,7 @@ package struct Graph: Sendable {
             tracing: configuration.tracing.map { TracingRules($0, configuration.log) }, accessLog: accessLog)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
-            claims: claims,
-            providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
+            claims: claims, providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
     }
 
     private static func upstreams(_ blueprint: Blueprint, previous: Graph?) -> [Upstream] {
