@@ -102,6 +102,7 @@ RULES = [
     Rule("Operations.md", "martlet keygen store"),
     Rule("Operations.md", "martlet keygen audit"),
     Rule("Audit.md", "martlet keygen audit"),
+    Rule("Audit.md", "chmod 600 audit.key"),
     Rule("Audit.md", "openssl pkey"),
     Rule("Audit.md", "martlet audit verify", excuse="needs the log of a gateway that has run; AuditTests has one"),
     Rule("Operations.md", "chmod 600 account.key"),

@@ -171,7 +171,7 @@ import Testing
             let file = try folder.write(config.text, to: "config.yaml")
             let pipe = folder.file("pipe")
             guard unsafe mkfifo(pipe, 0o600) == 0 else { throw TestFailure("no pipe") }
-            reader = unsafe open(pipe, O_RDONLY | O_NONBLOCK)
+            reader = unsafe open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
             process = try ChildProcess(
                 "/bin/sh", ["-c", "exec \"$@\" >\(pipe)", "sh", try Executable.martlet(), "run", "--config", file],
                 output: folder)
@@ -285,8 +285,9 @@ import Testing
                 of: try peer.request(["GET /a HTTP/1.1", "Host: a", "user-agent: two"], ends: true))
             let responses = try (0..<3).map { _ in try gateway.get("/a", agent)["X-Request-Id"] }
             func line(_ id: String?) throws -> LogLine {
-                try waitUntil("the line of \(id ?? "none")") { gateway.log.contains { $0["request_id"] == id } }
-                return try #require(gateway.log.first { $0["request_id"] == id })
+                let isLine = { (line: LogLine) in line["request_id"] == id && line["event"] == "request" }
+                try waitUntil("the line of \(id ?? "none")") { gateway.log.contains(where: isLine) }
+                return try #require(gateway.log.first(where: isLine))
             }
             let first = try line(responses[0])
             #expect(first["user_agent"] == "tests/1.0 \"q\"" && first["referer"] == "https://a.example/p?")
@@ -308,7 +309,7 @@ import Testing
 
     @Test func `probes are left out, their failures and changes are not`() throws {
         let upstream = try ScriptedUpstream()
-        var config = GatewayConfig(endpoints: [upstream.url], server: "health: /healthz")
+        var config = GatewayConfig(endpoints: [upstream.url], server: "health: { path: /healthz }")
         config.more = ""
         try withMartlet(Self.text("probes: false", config)) { gateway throws in
             let probes = try [
@@ -333,7 +334,7 @@ import Testing
             ("fields: [status, status]", "'status' is there twice"),
             ("fields: [default, time]", "'time' is there twice"),
             ("fields: []", "must have at least one name"), ("rotate: daily", "external"),
-            ("rotate: external", "requires 'file'"), ("sample: 101%", "is not a percentage"), ("smaple: 1%", "sample"),
+            ("sample: 101%", "is not a percentage"), ("smaple: 1%", "sample"),
         ]
         let folder = try TemporaryFolder()
         for (access, message) in rows {

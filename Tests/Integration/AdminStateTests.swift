@@ -32,7 +32,8 @@ import Testing
             #expect((status["certificates"] as? [Any])?.isEmpty == true)
             #expect((Self.window(status)["rate"] as? Double).map { $0 > 0 } == true, "\(status)")
 
-            let route = try #require(Self.list(gateway, "/routes", "routes").first { $0["name"] as? String == "closed" })
+            let routes = try Self.list(gateway, "/routes", "routes")
+            let route = try #require(routes.first { $0["name"] as? String == "closed" })
             #expect(route["auth"] as? String == "apple" && route["target"] as? String == "api")
             #expect(route["requests"] as? [String: Int] == ["200": 5, "401": 3])
             #expect((Self.window(route)["p99_ms"] as? Double).map { $0 > 0 } == true)

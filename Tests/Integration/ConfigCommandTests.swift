@@ -28,7 +28,8 @@ import Testing
         let body = { (text: String) in text.split(separator: "\n").filter { !$0.hasPrefix("#") } }
         #expect(body(again.output) == body(shown.output))
         _ = try folder.write("hunter2-hunter2-hunter2\n", to: "subject.key")
-        let secret = Self.good + "log: { subject: hash, subject_key: \"${KEY}\" }\ninstance_id: \"${NAME}\"\n"
+        let plain = Self.good.replacing("log: { level: debug, format: json }\n", with: "")
+        let secret = plain + "log: { subject: hash, subject_key: \"${KEY}\" }\ninstance_id: \"${NAME}\"\n"
         _ = try folder.write(secret, to: "secret.yaml")
         let environment = ["KEY": "hunter2-hunter2-hunter2", "NAME": "hunter2"]
         for options in [[], ["--json"]] {
@@ -115,7 +116,7 @@ import Testing
         let folder = try TemporaryFolder()
         let path = try folder.write("version: 1\nlimmits: {}\n" + Self.tail, to: "config.yaml")
         let martlet = try Executable.martlet()
-        let colored = try Terminal.run("/usr/bin/env", ["TERM=xterm", martlet, "check", "--config", path], typing: [])
+        let colored = try Terminal.run("/usr/bin/env", ["-u", "NO_COLOR", "TERM=xterm", martlet, "check", "--config", path], typing: [])
         #expect(colored.output.contains("\u{1B}[1;31merror:\u{1B}[0m"), "\(colored)")
         let plain = try Terminal.run(
             "/usr/bin/env", ["NO_COLOR=1", "TERM=xterm", martlet, "check", "--config", path], typing: [])

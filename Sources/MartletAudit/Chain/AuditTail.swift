@@ -20,12 +20,12 @@ struct AuditTail: Equatable {
         var rest: [[UInt8]] = []
         while let bytes = lines.popLast() {
             guard let line = AuditLine(bytes) else {
-                rest.insert(bytes, at: 0)
+                rest.append(bytes)
                 continue
             }
             chain = AuditChain(name: line.chain, sequence: line.sequence &+ 1, last: AuditChain.hash(bytes))
             needsBreak = isBroken
-            torn = rest.isEmpty ? nil : AuditChain.hash(Self.joined(rest))
+            torn = rest.isEmpty ? nil : AuditChain.hash(Self.joined(rest.reversed()))
             return
         }
         return nil

@@ -32,6 +32,8 @@ package struct AuditVerifier {
     private var files = 0
     private var expected: Expected?
     private var fragment: [[UInt8]] = []
+    /// With line breaks.
+    private var fragmentBytes = 0
     private var suspicion: Suspicion?
     private var known: [String: PublicKey] = [:]
     private var result = AuditResult()
@@ -64,8 +66,8 @@ package struct AuditVerifier {
         guard isTerminated else { return find(.torn, at: line) }
         guard let parsed = AuditLine(bytes) else {
             fragment.append(bytes)
-            let isTooLong = fragment.reduce(0) { $0 + $1.count } > AuditLine.maximumBytes
-            if isTooLong { find(.malformed, at: line - fragment.count + 1) }
+            fragmentBytes += bytes.count + 1
+            if fragmentBytes > AuditLine.maximumBytes { find(.malformed, at: line - fragment.count + 1) }
             return
         }
         guard closes(fragment, parsed) else { return }
@@ -109,7 +111,7 @@ package struct AuditVerifier {
             return false
         }
         result.torn += 1
-        self.fragment = []
+        (self.fragment, fragmentBytes) = ([], 0)
         return true
     }
 

@@ -66,7 +66,9 @@ extension SyslogAddress: ConfigurationValue {
     /// `unix:/dev/log`, `udp://host` or `udp://host:514`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
-        if text.hasPrefix("unix:"), let path = SocketAddress.socketPath(text.dropFirst(5), relativeTo: node.location.file) {
+        if text.hasPrefix("unix:"),
+            let path = SocketAddress.socketPath(text.dropFirst(5), relativeTo: node.location.file)
+        {
             self = .unix(path: path)
             return
         }

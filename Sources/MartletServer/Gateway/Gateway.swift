@@ -23,7 +23,7 @@ package final class Gateway: Sendable {
     /// The version, as `martlet version` prints it.
     package static let version = "0.1.0"
 
-    private struct State {
+    struct State {
         var graph: Graph
         var listeners: Listeners
         var loops: LoopGroup?
@@ -75,7 +75,7 @@ package final class Gateway: Sendable {
     let explanations = ExplanationLimit()
     /// What the audit log has said about rejections.
     let rejections = Mutex(RejectionWindow())
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     /// Builds everything; nothing is started.
     package convenience init(_ blueprint: Blueprint, sink: LogSink) throws(StartError) {
@@ -139,18 +139,7 @@ package final class Gateway: Sendable {
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             mirrors: mirrors.receiver, spans: traces.receiver, connections: services.connections)
-        invalidator.attach(to: loops)
-        healthChecks.attach { [mirrors] endpoints in
-            loops.healthChanged(endpoints)
-            mirrors.healthChanged(endpoints)
-        }
-        names.attach(
-            NameResolution.Observer(
-                changed: { loops.resolved($0) },
-                all: { [healthChecks, mirrors] names in
-                    healthChecks.follow(names)
-                    mirrors.follow(names)
-                }))
+        attach(to: loops)
         do {
             try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {
@@ -175,6 +164,22 @@ package final class Gateway: Sendable {
         graph.jobs?.start()
         for address in addresses { logListening(address, "public") }
         if let adminAddress { logListening(adminAddress, "admin") }
+    }
+
+    /// Has the loops be notified of what concerns them.
+    private func attach(to loops: LoopGroup) {
+        invalidator.attach(to: loops)
+        healthChecks.attach { [mirrors] endpoints in
+            loops.healthChanged(endpoints)
+            mirrors.healthChanged(endpoints)
+        }
+        names.attach(
+            NameResolution.Observer(
+                changed: { loops.resolved($0) },
+                all: { [healthChecks, mirrors] names in
+                    healthChecks.follow(names)
+                    mirrors.follow(names)
+                }))
     }
 
     /// Under `on_error: deny` no session works without the store, so the start fails if the store rejects our
@@ -272,55 +277,6 @@ package final class Gateway: Sendable {
 
     private func logListening(_ address: String, _ listener: String) {
         services.logger.info("listening", ("address", address), ("listener", listener))
-    }
-
-    private func startAdmin(
-        _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inherited: inout InheritedSockets
-    ) throws(StartError) {
-        guard let admin = configuration.admin else { return }
-        var listeners = Listeners()
-        let sockets: [[ListenerSocket]]
-        do { sockets = try openAdmin(graph.blueprint, &listeners, &inherited) } catch {
-            guard admin.isImplied else { throw error }
-            return services.logger.warning("admin listener not started", ("reason", error.description))
-        }
-        // A connection limit of its own: operators can connect when clients have used up theirs.
-        let loops = try LoopGroup(
-            "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
-            connections: ConnectionLimit(), isForOperators: true)
-        let opened = listeners
-        state.withLock { state in
-            state.admin = loops
-            state.adminListeners = opened
-            state.recording = Task { [weak self] in await self?.recordCounters() }
-        }
-    }
-
-    /// Opens the admin listener, or applies a new configuration to it.
-    private func openAdmin(
-        _ blueprint: Blueprint, _ listeners: inout Listeners, _ inherited: inout InheritedSockets
-    ) throws(StartError) -> [[ListenerSocket]] {
-        let configuration = blueprint.configuration
-        guard var listener = configuration.admin?.listener else { return [] }
-        let endpoints = state.withLock { state in
-            let endpoints = state.adminEndpoints ?? AdminEndpoints(self)
-            state.adminEndpoints = endpoints
-            return endpoints
-        }
-        // A process that starts beside a running one on shared public ports has to share the admin port, too.
-        listener.reusePort = configuration.server.listeners.contains(where: \.reusePort)
-        return try listeners.open(
-            [listener], loops: 1, side: .admin, role: .local(ListenerHandler { await endpoints.respond(to: $0) }),
-            inherited: &inherited, security: [blueprint.tls.admin])
-    }
-
-    /// Records the counters for the admin pages while the gateway runs.
-    private func recordCounters() async {
-        let endpoints = state.withLock { $0.adminEndpoints }
-        while !Task.isCancelled, let endpoints {
-            await endpoints.recordCounters()
-            do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
-        }
     }
 
     /// Starts all providers concurrently; a provider that cannot reach its issuer starts nevertheless.
@@ -547,15 +503,6 @@ package final class Gateway: Sendable {
         await graph.accounts?.store.shutdown()
         graph.store.shutdown()
         services.shutdown()
-    }
-
-    private func drainAdmin() {
-        let (admin, hasSuccessor) = state.withLock { state in
-            if state.ownsFiles { state.adminListeners.removeFiles() }
-            return (state.admin, state.hasSuccessor)
-        }
-        let timeout = hasSuccessor ? Duration.seconds(2) : .milliseconds(300)
-        admin?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
     }
 
     // MARK: Takeover

@@ -38,7 +38,8 @@ extension SignInEndpoints {
 
     /// Runs a login within the network's budget, and reports a rejection to the webhooks that ask for logins.
     func reportingFailure<Value>(
-        of provider: ProviderHandle, _ request: LocalRequest, as kind: AuditEvent.Kind = .login, _ body: () async throws(Failure) -> Value
+        of provider: ProviderHandle, _ request: LocalRequest, as kind: AuditEvent.Kind = .login,
+        _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         do throws(Failure) {
             return try await withBudget(budgets.logins(with: provider), request, body)

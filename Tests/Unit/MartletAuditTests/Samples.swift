@@ -65,6 +65,11 @@ func result(
     return verifier.finish()
 }
 
+extension [[UInt8]] {
+    /// The lines that do not depend on how long a test takes.
+    var withoutPeriodicHeads: [[UInt8]] { filter { AuditLine($0)?.head?.cause != .periodic } }
+}
+
 extension [UInt8] {
     func replacing(_ old: String, with new: String) -> [UInt8] {
         let text = String(decoding: self, as: UTF8.self)

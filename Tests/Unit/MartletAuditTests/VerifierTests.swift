@@ -190,6 +190,14 @@ import Testing
         #expect(result(log.lines).lost == 12)
     }
 
+    @Test func `reads no more than a line's worth of what is none`() throws {
+        var log = try SampleLog.closed()
+        log.lines.insert(contentsOf: [[UInt8]](repeating: [], count: 200_000), at: 1)
+        #expect(result(log.lines).finding == .init(file: "file1", line: 2, problem: .malformed))
+        let end = log.lines[0] + [UInt8](repeating: 0x0A, count: AuditTail.bytes)
+        #expect(AuditTail(end)?.torn != nil)
+    }
+
     @Test func `survives any bytes`() throws {
         var generator = SeededGenerator(seed: 7)
         let log = try SampleLog.closed()
@@ -200,7 +208,10 @@ import Testing
             let byte = UInt8.random(in: 0...255, using: &generator)
             guard lines[line][index] != byte else { continue }
             lines[line][index] = byte
-            #expect(!result(lines).isGood, "line \(line), byte \(index)")
+            let found = result(lines)
+            // The last head may become an event that nothing has signed yet, as if it were missing.
+            let isMissingHead = line == lines.count - 1 && found.unsigned == 3
+            #expect(!found.isGood || isMissingHead, "line \(line), byte \(index)")
         }
     }
 }

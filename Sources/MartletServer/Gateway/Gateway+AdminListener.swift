@@ -1,0 +1,69 @@
+internal import MartletAdmin
+internal import MartletConfig
+internal import MartletCore
+internal import MartletProxy
+internal import MartletResponder
+private import Synchronization
+
+/// The admin listener: its start, its changes at a reload, and its end.
+extension Gateway {
+    /// Opens the admin listener and starts its loop.
+    func startAdmin(
+        _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inherited: inout InheritedSockets
+    ) throws(StartError) {
+        guard let admin = configuration.admin else { return }
+        var listeners = Listeners()
+        let sockets: [[ListenerSocket]]
+        do { sockets = try openAdmin(graph.blueprint, &listeners, &inherited) } catch {
+            guard admin.isImplied else { throw error }
+            return services.logger.warning("admin listener not started", ("reason", error.description))
+        }
+        // A connection limit of its own: operators can connect when clients have used up theirs.
+        let loops = try LoopGroup(
+            "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
+            connections: ConnectionLimit(), isForOperators: true)
+        let opened = listeners
+        state.withLock { state in
+            state.admin = loops
+            state.adminListeners = opened
+            state.recording = Task { [weak self] in await self?.recordCounters() }
+        }
+    }
+
+    /// Opens the admin listener, or applies a new configuration to it.
+    func openAdmin(
+        _ blueprint: Blueprint, _ listeners: inout Listeners, _ inherited: inout InheritedSockets
+    ) throws(StartError) -> [[ListenerSocket]] {
+        let configuration = blueprint.configuration
+        guard var listener = configuration.admin?.listener else { return [] }
+        let endpoints = state.withLock { state in
+            let endpoints = state.adminEndpoints ?? AdminEndpoints(self)
+            state.adminEndpoints = endpoints
+            return endpoints
+        }
+        // A process that starts beside a running one on shared public ports has to share the admin port, too.
+        listener.reusePort = configuration.server.listeners.contains(where: \.reusePort)
+        return try listeners.open(
+            [listener], loops: 1, side: .admin, role: .local(ListenerHandler { await endpoints.respond(to: $0) }),
+            inherited: &inherited, security: [blueprint.tls.admin])
+    }
+
+    /// Records the counters for the admin pages while the gateway runs.
+    private func recordCounters() async {
+        let endpoints = state.withLock { $0.adminEndpoints }
+        while !Task.isCancelled, let endpoints {
+            await endpoints.recordCounters()
+            do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
+        }
+    }
+
+    /// Ends the admin listener, after requests in progress.
+    func drainAdmin() {
+        let (admin, hasSuccessor) = state.withLock { state in
+            if state.ownsFiles { state.adminListeners.removeFiles() }
+            return (state.admin, state.hasSuccessor)
+        }
+        let timeout = hasSuccessor ? Duration.seconds(2) : .milliseconds(300)
+        admin?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
+    }
+}
