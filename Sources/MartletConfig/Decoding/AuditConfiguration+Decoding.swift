@@ -66,11 +66,12 @@ extension SyslogAddress: ConfigurationValue {
     /// `unix:/dev/log`, `udp://host` or `udp://host:514`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
-        if text.hasPrefix("unix:"),
+        if text.hasPrefix("unix:") {
             let path = SocketAddress.socketPath(text.dropFirst(5), relativeTo: node.location.file)
-        {
-            self = .unix(path: path)
-            return
+            if let path {
+                self = .unix(path: path)
+                return
+            }
         }
         let prefix = "udp://"
         guard text.hasPrefix(prefix),
