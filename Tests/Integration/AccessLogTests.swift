@@ -300,7 +300,7 @@ import Testing
             #expect(second["protocol"] == "HTTP/2" && second["user_agent"] == "two" && second["referer"] == nil)
             let retries = try responses.map { try line($0)["retries"] ?? "none" } + [second["retries"] ?? "none"]
             #expect(retries.contains("1") && retries.allSatisfy { $0 == "0" || $0 == "1" })
-            #expect(first.text.hasPrefix("{\"timestamp\":\"20") && first.fields.count == 13)
+            #expect(first.text.hasPrefix("{\"timestamp\":\"20") && first.fields.count == 14)
             // Lines of events have the same time.
             #expect(gateway.log.contains { $0["event"] == "listening" && $0["timestamp"] != nil && $0["time"] == nil })
             #expect(!gateway.everything.contains("hidden"))

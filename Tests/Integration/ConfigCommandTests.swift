@@ -116,7 +116,8 @@ import Testing
         let folder = try TemporaryFolder()
         let path = try folder.write("version: 1\nlimmits: {}\n" + Self.tail, to: "config.yaml")
         let martlet = try Executable.martlet()
-        let colored = try Terminal.run("/usr/bin/env", ["-u", "NO_COLOR", "TERM=xterm", martlet, "check", "--config", path], typing: [])
+        let colored = try Terminal.run(
+            "/usr/bin/env", ["-u", "NO_COLOR", "TERM=xterm", martlet, "check", "--config", path], typing: [])
         #expect(colored.output.contains("\u{1B}[1;31merror:\u{1B}[0m"), "\(colored)")
         let plain = try Terminal.run(
             "/usr/bin/env", ["NO_COLOR=1", "TERM=xterm", martlet, "check", "--config", path], typing: [])

@@ -185,7 +185,7 @@ import Testing
         let printed = try run(try Executable.martlet(), ["keygen", "store"])
         #expect(Data(base64Encoded: printed.output.trimmingCharacters(in: .newlines))?.count == 32)
         #expect(
-            try run(try Executable.martlet(), ["keygen", "shop"]).errorOutput.contains("expected one of accounts, store"))
+            try run(try Executable.martlet(), ["keygen", "shop"]).errorOutput.contains("one of accounts, store"))
     }
 
     @Test func `check warns of a store on the network without a seal`() throws {
