@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
 internal import MartletServer
@@ -7,7 +8,13 @@ struct LogLevelCommand: Command {
     private let admin: AdminAddress
     private let options: Options
 
-    init(_ options: Options, _ program: Program) {
+    /// - Throws: `UsageError` for a level that does not exist.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        let (levels, word) = (LogLevel.allCases.map(\.name), options.words.first ?? "")
+        guard levels.contains(word) else {
+            let hint = Suggestion.phrase(for: word, among: levels)
+            throw Options.UsageError(message: "expected one of \(levels.joined(separator: ", "))\(hint)")
+        }
         self.options = options
         admin = AdminAddress(options, program.registry)
     }
