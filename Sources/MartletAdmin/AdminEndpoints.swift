@@ -23,7 +23,8 @@ package final class AdminEndpoints: Sendable {
 
     /// Records what everything has counted, so that the last ten minutes can be shown.
     package func recordCounters() async {
-        let report = await report()
+        // Of thousands of endpoints the states would hold up the loops every time.
+        let report = await report(withEndpoints: false)
         let samples = CounterSamples(report, Traffic(report.loops)).all
         history.withLock { $0.record(samples, at: report.monotonicNow) }
     }
@@ -93,10 +94,13 @@ package final class AdminEndpoints: Sendable {
             mayChange: access.rejection(of: request, for: .change) == nil, needsToken: access.isConfigured)
     }
 
-    private func report() async -> AdminReport {
-        let fresh = await source.loopReports()
+    private func report(withEndpoints: Bool = true) async -> AdminReport {
+        let fresh = await source.loopReports(withEndpoints: withEndpoints)
         let all = latest.withLock { latest in
-            for report in fresh { latest[report.loop] = report }
+            for var report in fresh {
+                if !withEndpoints { report.endpoints = latest[report.loop]?.endpoints ?? [] }
+                latest[report.loop] = report
+            }
             return latest.values.sorted { $0.loop < $1.loop }
         }
         return source.adminReport(loops: all, responding: fresh.count)

@@ -46,13 +46,17 @@ struct AdminExplain {
         do { pairs = try decoder.pairs() } catch { throw InvalidQuestion(detail: "the query is malformed") }
         for (name, value) in pairs {
             let text = value.withBytes { String(decoding: $0, as: UTF8.self) }
+            guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw InvalidQuestion(detail: "a parameter has a control character")
+            }
             switch String(decoding: name, as: UTF8.self) {
             case "path": question.target = text
             case "url": url = text
             case "method": question.method = text
             case "host": question.host = text
             case "header":
-                if text.lowercased().hasPrefix("authorization:") {
+                let field = text.prefix { $0 != ":" }.lowercased().filter { $0 != " " && $0 != "\t" }
+                if field == "authorization" {
                     throw InvalidQuestion(detail: "the credential comes in \(credentialField)")
                 }
                 question.fields.append(value)

@@ -39,7 +39,8 @@ package protocol AdminSource: AnyObject, Sendable {
     func refreshKeys(of provider: String) async -> KeyRefresh
 
     /// The current counters of the loops that respond in time.
-    func loopReports() async -> [LoopReport]
+    /// - Parameter withEndpoints: whether the state of every endpoint is among them.
+    func loopReports(withEndpoints: Bool) async -> [LoopReport]
 
     /// A snapshot for the pages.
     /// - Parameters:

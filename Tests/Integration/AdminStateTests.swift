@@ -97,7 +97,8 @@ import Testing
         try withOpenGateway { gateway, _ throws in
             for query in [
                 "", "path=x", "url=/x", "path=/x&url=http://a/", "path=/x&header=Authorization:%20Bearer%20x",
-                "path=/x&token=x", "path=%zz",
+                "path=/x&token=x", "path=%zz", "path=/x&header=authorization%20:%20Bearer%20x",
+                "path=/x&header=A:b%0d%0aAuthorization:%20Basic%20x", "path=/x%0d%0aA:b", "path=/x&method=A%00",
             ] {
                 expectRejection(try gateway.askAdmin("/explain?\(query)"), 400, "request_invalid", query)
             }

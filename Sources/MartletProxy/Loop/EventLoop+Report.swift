@@ -3,7 +3,8 @@ internal import MartletReports
 
 /// Reports the counters of a loop.
 extension EventLoop {
-    func report() -> LoopReport {
+    /// - Parameter withEndpoints: whether the state of every endpoint is in it, which takes as long as there are many.
+    func report(withEndpoints: Bool) -> LoopReport {
         var report = loop.context.counters.report()
         report.tokens.entries = authenticator.decisionCount
         report.tokens.hits = authenticator.hits
@@ -25,7 +26,7 @@ extension EventLoop {
             upstreams: loop.upstreams.directory.clusterOfUpstream.map {
                 (loop.upstreams.directory.clusters[Int($0)].upstream.name, Int($0))
             })
-        report.endpoints = loop.upstreams.directory.report(now: loop.now)
+        if withEndpoints { report.endpoints = loop.upstreams.directory.report(now: loop.now) }
         report.exemplars = loop.context.tracing.report
         return report
     }

@@ -54,9 +54,10 @@ extension Mailbox {
     }
 
     /// The loop's counters; `nil` when it does not reply in time.
-    package func report(within timeout: Duration) async -> LoopReport? {
+    /// - Parameter withEndpoints: whether the state of every endpoint is among them.
+    package func report(withEndpoints: Bool, within timeout: Duration) async -> LoopReport? {
         let reply = OnceOnly<LoopReport>()
-        post(.report { reply.complete($0) })
+        post(.report(withEndpoints: withEndpoints) { reply.complete($0) })
         return await reply.value(within: timeout)
     }
 }

@@ -41,7 +41,7 @@ enum LoopMessage: Sendable {
     /// Access lines go elsewhere, or have other fields.
     case accessLog(AccessLogSettings?)
     /// Report the counters.
-    case report(@Sendable (LoopReport) -> Void)
+    case report(withEndpoints: Bool, @Sendable (LoopReport) -> Void)
     /// Finish requests in progress and accept no more; what is left at the deadline is aborted.
     case drain(deadline: Int64, hasSuccessor: Bool)
 

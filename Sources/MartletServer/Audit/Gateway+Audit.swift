@@ -55,7 +55,7 @@ extension Gateway {
     /// Records the rejections since the last time.
     func auditNewRejections() async {
         guard let audit else { return }
-        let reports = await loopReports()
+        let reports = await loopReports(withEndpoints: false)
         for event in rejections.withLock({ $0.events(reports) }) { audit.record(event) }
     }
 }

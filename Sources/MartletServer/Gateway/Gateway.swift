@@ -534,7 +534,9 @@ package final class Gateway: Sendable {
     func keyCaches(of provider: String) -> [IssuerKeys] { issuerKeys.keys(of: provider) }
 
     /// The counters of every loop that serves clients.
-    package func loopReports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }
+    package func loopReports(withEndpoints: Bool) async -> [LoopReport] {
+        await state.withLock { $0.loops }?.reports(withEndpoints: withEndpoints) ?? []
+    }
 }
 
 /// Invalidates cached decisions in the loops, as soon as there are any.

@@ -169,9 +169,12 @@ package final class LoopGroup: Sendable {
     }
 
     /// The counters of the loops that respond within a second.
-    func reports() async -> [LoopReport] {
+    /// - Parameter withEndpoints: whether the state of every endpoint is among them.
+    func reports(withEndpoints: Bool) async -> [LoopReport] {
         await withTaskGroup(of: LoopReport?.self) { group in
-            for mailbox in mailboxes { group.addTask { await mailbox.report(within: .seconds(1)) } }
+            for mailbox in mailboxes {
+                group.addTask { await mailbox.report(withEndpoints: withEndpoints, within: .seconds(1)) }
+            }
             var reports: [LoopReport] = []
             for await report in group { if let report { reports.append(report) } }
             return reports.sorted { $0.loop < $1.loop }
