@@ -98,7 +98,23 @@ package protocol AccountAdministering: Sendable {
     /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
     @discardableResult
     func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError) -> Bool
-    /// Disables an account, or enables it with `nil`. Its sessions and cached decisions are the caller's to end.
+    /// Disables an account, or enables it with `nil`; one that is disabled already stays so since then.
+    ///
+    /// - Parameter headStart: how long the caller has to do the jobs before any other process does, in milliseconds.
+    /// - Returns: what makes running gateways apply it.
     /// - Throws: `notFound`, `unavailable`.
-    func setDisabled(account subject: String, at instant: UnixTime?) async throws(AccountError)
+    @discardableResult
+    func setDisabled(
+        account subject: String, at instant: UnixTime?, headStart: Int64
+    ) async throws(AccountError) -> [AccountJob]
+}
+
+extension AccountAdministering {
+    /// Disables an account, or enables it, for a process that does the jobs itself.
+    @discardableResult
+    package func setDisabled(
+        account subject: String, at instant: UnixTime?
+    ) async throws(AccountError) -> [AccountJob] {
+        try await setDisabled(account: subject, at: instant, headStart: LifeRules.headStart)
+    }
 }

@@ -12,11 +12,9 @@ struct AccountAdministration {
 
     let accounts: any AccountDatabase
     let clock: Clock
-    /// Ends sessions of running gateways; `nil` if they are not in a shared store.
-    let ending: SessionEnding?
-    /// Makes running gateways apply changed claims; `nil` like ``ending``.
+    /// Makes running gateways apply changed claims; `nil` if their sessions are not in a shared store.
     let publication: ClaimPublication?
-    /// How accounts are deleted; `nil` for actions that delete none.
+    /// How accounts are deleted, and jobs are done; `nil` for actions that only read.
     var deletion: AccountDeletion?
 
     /// Lists accounts by subject.
@@ -88,25 +86,22 @@ struct AccountAdministration {
         return try await show(subject)
     }
 
-    /// Disables an account, or enables it. Disabling ends its sessions; repeating it ends them again.
+    /// Disables an account, or enables it. Its sessions do not end: they are accepted again when it is enabled.
     /// - Returns: the lines to print.
     func setDisabled(_ subject: String, _ isDisabled: Bool) async throws(StartError) -> [String] {
-        let providers: [String]
+        let jobs: [AccountJob]
         do throws(AccountError) {
-            try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil)
-            providers = try await accounts.identities(of: subject).map(\.provider)
+            // Whatever is left to do is due for gateways immediately.
+            jobs = try await accounts.setDisabled(
+                account: subject, at: isDisabled ? clock.unixTime : nil, headStart: 0)
         } catch {
             throw StartError(error)
         }
         let done = "account \(TerminalText.escaped(subject)) \(isDisabled ? "disabled" : "enabled")"
-        guard isDisabled else {
-            // Cached rejections of direct credentials are dropped, too.
-            await ending?.invalidateDecisions(subject)
-            return [done]
+        guard let runner = deletion?.runner, await runner.perform(jobs) else {
+            return [done, "its sessions follow as soon as a running gateway does so"]
         }
-        guard let ending else { return [done, SessionEnding.unshared] }
-        try await ending.endAll(of: subject, providers: providers, reason: "disabled")
-        return [done, "all sessions of the account ended"]
+        return [done]
     }
 }
 
@@ -118,7 +113,7 @@ struct AccountDeletion {
     let life: any IdentityLifeStoring
     let policy: DeletionPolicy
     let clock: Clock
-    /// Ends sessions of running gateways; `nil` if they are not in a shared store.
+    /// Does jobs at running gateways; `nil` if their sessions are not in a shared store.
     let runner: JobRunner?
 
     /// Requests the deletion of an account; running gateways do what it takes, or the next one that starts.

@@ -93,7 +93,7 @@ struct AccountCommand: Command {
             defer { store?.shutdown() }
             let ending = store.map { SessionEnding(in: $0, accounts, blueprint, services) }
             var administration = AccountAdministration(
-                accounts: accounts, clock: services.clock, ending: ending,
+                accounts: accounts, clock: services.clock,
                 publication: store.map { ClaimPublication(in: $0, accounts, blueprint, services) })
             let configuration = blueprint.configuration.accounts?.deletion ?? DeletionConfiguration()
             let runner = store.flatMap { ending?.runner(in: $0, accounts, blueprint, services) }

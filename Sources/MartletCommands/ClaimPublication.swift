@@ -27,7 +27,9 @@ struct ClaimPublication: Sendable {
         let sessions = SessionStore(
             policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
             readsClaims: true, seal: store.seal, onRevoked: { _ in }, onChanged: { _ in })
-        let publisher = ClaimPublisher(accounts: accounts, sessions: sessions) { await store.claimsChanged(of: $0) }
+        let publisher = ClaimPublisher(accounts: accounts, sessions: sessions) {
+            await store.notifyOthersOfChange($0, isDisabled: $1)
+        }
         self.init(
             outage: { store.redis?.status.state == .connected ? nil : .sessionStoreUnavailable },
             publish: { subject throws(ClaimPublisher.PublicationError) in try await publisher.publish(subject) })

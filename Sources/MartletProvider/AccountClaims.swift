@@ -23,15 +23,18 @@ package import MartletJSON
     }
 }
 
-/// The claims of an account at one moment.
+/// The claims of an account at one moment, and whether it may be used.
 @frozen package struct VersionedClaims: Sendable, Equatable {
     /// Counts the changes; 0 for an account that never had any.
     package let version: Int64
     package let claims: AccountClaims
+    /// Whether an operator has disabled the account: none of its credentials is accepted.
+    package let isDisabled: Bool
 
-    package init(version: Int64, claims: AccountClaims) {
+    package init(version: Int64, claims: AccountClaims, isDisabled: Bool = false) {
         self.version = version
         self.claims = claims
+        self.isDisabled = isDisabled
     }
 
     /// An account that never had any.

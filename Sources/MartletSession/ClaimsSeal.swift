@@ -30,15 +30,16 @@ struct ClaimsSeal {
         for provider in claims.claims.identities.keys.sorted() {
             identities[provider] = claims.claims.identities[provider].map { .object($0) }
         }
-        let plain = JSON.write(
-            ["account": .object(claims.claims.account), "identities": .object(identities)] as JSONObject)
+        var document: JSONObject = ["account": .object(claims.claims.account), "identities": .object(identities)]
+        if claims.isDisabled { document["disabled"] = true }
+        let plain = JSON.write(document)
         let version = Array(String(claims.version).utf8)
         return version + [0x20] + (try AES256GCM.seal(plain, with: key(sealing.own), context: Self.context(version)))
     }
 
     /// Opens a stored value; `nil` if it is not authentic.
-    func open(_ stored: [UInt8]) -> AccountClaims? {
-        guard let space = stored.firstIndex(of: 0x20) else { return nil }
+    func open(_ stored: [UInt8]) -> VersionedClaims? {
+        guard let space = stored.firstIndex(of: 0x20), let number = StoredClaims.version(of: stored) else { return nil }
         let version = Array(stored[..<space])
         let opened = sealing.first {
             AES256GCM.open(Array(stored[(space + 1)...]), with: key($0), context: Self.context(version))
@@ -55,7 +56,7 @@ struct ClaimsSeal {
             guard let layer = member.value.object else { return nil }
             claims.identities[member.name] = layer
         }
-        return claims
+        return VersionedClaims(version: number, claims: claims, isDisabled: object["disabled"] == true)
     }
 
     private static func context(_ version: [UInt8]) -> [UInt8] { Array("account claims ".utf8) + version }

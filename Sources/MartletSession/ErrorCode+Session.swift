@@ -17,6 +17,8 @@ extension ErrorCode {
     package static let sessionRecordUnreadable: ErrorCode = "session.record_unreadable"
     /// The stored claims of the subject's account cannot be decrypted or parsed.
     package static let sessionClaimsUnreadable: ErrorCode = "session.claims_unreadable"
+    /// An operator has disabled the subject's account.
+    package static let accountDisabled: ErrorCode = "account.disabled"
     /// The claims exceed the size or depth limit of a record.
     package static let sessionRecordTooLarge: ErrorCode = "session.record_too_large"
     /// Too many refreshes or replaced cookies in one grace period, or too many live access tokens for one session.

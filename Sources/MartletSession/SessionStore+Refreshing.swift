@@ -1,5 +1,6 @@
 package import MartletCore
 internal import MartletCrypto
+internal import MartletProvider
 
 extension SessionStore {
     /// A refresh that loses one race finds the winner's pair; further attempts cover a store that lost writes.
@@ -114,6 +115,7 @@ extension SessionStore {
         _ attempt: PresentedToken, _ stored: RefreshLookup, key: Secret, _ proven: RefreshKey, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens? {
         var record = try attempt.record(stored, key: key, at: time)
+        try checkEnabled(record.subject, stored)
         var binding: RecordReplacement?
         switch proven.decision(forSessionOf: record.keyThumbprint) {
         case .keeps: break
@@ -156,6 +158,7 @@ extension SessionStore {
         at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens {
         let record = try attempt.record(stored, key: pair.key, at: time)
+        try checkEnabled(record.subject, stored)
         // A pair from before the session was bound stays one of a bearer: its own refresh binds it.
         if case .refused(let code) = proven.decision(forSessionOf: record.keyThumbprint) {
             throw SessionError(code, .unproven)
@@ -171,6 +174,15 @@ extension SessionStore {
         return tokens.issued(
             record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, claimsVersion: stored.claimsVersion,
             at: time)
+    }
+
+    /// The sessions of a disabled account are not refreshed, and their tokens stay what they are.
+    ///
+    /// Claims that cannot be opened are replaced after a refresh.
+    private func checkEnabled(_ subject: String, _ stored: RefreshLookup) throws(SessionError) {
+        guard !stored.claims.isEmpty, ClaimsSeal(subject: subject, sealing).open(stored.claims)?.isDisabled == true
+        else { return }
+        throw SessionError(.accountDisabled, .denied)
     }
 
     /// Updates the last use, if the stored one is stale.

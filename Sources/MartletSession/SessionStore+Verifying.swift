@@ -77,7 +77,7 @@ extension SessionStore {
             })
     }
 
-    /// The claims of the subject's account.
+    /// The claims of the subject's account; the sessions of a disabled one are denied, and go on when it is enabled.
     ///
     /// If they cannot be opened the session is rejected: without them a caller could have more rights than with them.
     /// The next login or refresh replaces them.
@@ -88,7 +88,8 @@ extension SessionStore {
         guard let claims = ClaimsSeal(subject: subject, sealing).open(stored) else {
             throw .rejected(.sessionClaimsUnreadable)
         }
-        return claims
+        guard !claims.isDisabled else { throw .denied(.accountDisabled) }
+        return claims.claims
     }
 }
 
@@ -111,6 +112,7 @@ extension AuthenticationError {
     fileprivate init(_ error: SessionError) {
         switch error.kind {
         case .invalid, .unproven: self = .rejected(error.code, cause: error.cause)
+        case .denied: self = .denied(error.code)
         case .unavailable, .throttled:
             self = .unavailable(error.code, retryAfter: .seconds(1), cause: error.cause)
         }

@@ -7,6 +7,8 @@ package struct SessionError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         /// The token does not belong to a live session: 401.
         case invalid
+        /// The subject's account is disabled: 403, and nothing has changed.
+        case denied
         /// The store is unavailable: 503.
         case unavailable
         /// Too many refreshes in too short a time: 429.

@@ -3,6 +3,7 @@ package import MartletCore
 package import MartletIdentities
 internal import MartletJSON
 package import MartletProvider
+internal import MartletSession
 
 /// Resolves the subject of a direct bearer token: that of the identity's account, the same as in its sessions.
 package struct AccountSubjects: SubjectResolving {

@@ -70,6 +70,4 @@ extension ErrorCode {
     static let signInTooManyMails: ErrorCode = "signin.too_many_mails"
     /// No random bytes are available for a link.
     static let signInNoEntropy: ErrorCode = "signin.no_entropy"
-    /// An operator has disabled the account.
-    static let accountDisabled: ErrorCode = "account.disabled"
 }

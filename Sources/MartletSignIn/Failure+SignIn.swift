@@ -9,6 +9,7 @@ extension Failure {
     static func session(_ error: SessionError) -> Failure {
         switch error.kind {
         case .invalid: credentialInvalid(error.code)
+        case .denied: notAllowed(error.code)
         case .unavailable: authUnavailable(error.code)
         case .throttled: throttled(error.code, retryAfter: 1)
         case .unproven: proofInvalid(error.code)

@@ -81,6 +81,7 @@ extension AccountStore {
             }
             claims.identities[provider] = own
         }
-        return VersionedClaims(version: try first.integer(0), claims: claims)
+        return VersionedClaims(
+            version: try first.integer(0), claims: claims, isDisabled: try first.optionalInteger(7) != nil)
     }
 }

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletJSON
 
 extension AccountStore: AccountAdministering {
     func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
@@ -37,14 +38,21 @@ extension AccountStore: AccountAdministering {
             .text(claim.name), .text(claim.value))
     }
 
-    func setDisabled(account subject: String, at instant: UnixTime?) async throws(AccountError) {
+    func setDisabled(
+        account subject: String, at instant: UnixTime?, headStart: Int64
+    ) async throws(AccountError) -> [AccountJob] {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         let query =
             instant.map { Query(.disableAccount, .text(subject), .integer($0.seconds)) }
             ?? Query(.enableAccount, .text(subject))
-        guard try await engine.transact(.commit([query]) { results in !results[0].isEmpty }) else {
-            throw .unknownAccount
-        }
+        let now = clock.unixMilliseconds
+        return try await engine.transact(
+            .run([query]) { results throws(AccountError) in
+                guard !results[0].isEmpty else { throw .unknownAccount }
+                var changes = JobQueries()
+                changes.add(.publishClaims, subject, "", [:], dueAt: now &+ headStart, at: now)
+                return changes.committed { $0 }
+            })
     }
 
     private static func account(_ row: Row) throws(AccountError) -> AccountRecord {

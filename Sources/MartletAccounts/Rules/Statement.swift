@@ -109,9 +109,15 @@ enum Statement: Sendable, Hashable {
         case .account: "SELECT \(Statement.accountColumns) FROM accounts a WHERE a.subject = $1"
         case .accounts, .disabledAccounts, .accountsWithClaim, .disabledAccountsWithClaim: listText
         case .disableAccount:
-            "UPDATE accounts SET disabled_at = $2 WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
+            """
+            UPDATE accounts SET disabled_at = coalesce(disabled_at, $2), claims_version = claims_version + 1 \
+            WHERE subject = $1 AND deleted_at IS NULL RETURNING subject
+            """
         case .enableAccount:
-            "UPDATE accounts SET disabled_at = NULL WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
+            """
+            UPDATE accounts SET disabled_at = NULL, claims_version = claims_version + 1 \
+            WHERE subject = $1 AND deleted_at IS NULL RETURNING subject
+            """
         case .claims, .profile, .setClaims, .countClaimsChange, .countClaimsRemoval,
             .removeClaimValues, .addClaimValue:
             claimText
@@ -153,8 +159,8 @@ enum Statement: Sendable, Hashable {
         switch self {
         case .claims:
             """
-            SELECT a.claims_version, a.claims, a.rule_claims, a.profile_claims, i.provider, i.claims, i.state \
-            FROM accounts a \
+            SELECT a.claims_version, a.claims, a.rule_claims, a.profile_claims, i.provider, i.claims, i.state, \
+            a.disabled_at FROM accounts a \
             LEFT JOIN identities i ON i.account = a.subject AND (i.claims IS NOT NULL OR i.state IS NOT NULL) \
             WHERE a.subject = $1
             """

@@ -41,8 +41,7 @@ package struct Graph: Sendable {
     ///   - accessLog: where access lines go, and what they have.
     package static func build(
         _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: IssuerKeysRegistry,
-        invalidator: CacheInvalidator,
-        access: StoreAccess = .full, store shared: SharedStore? = nil,
+        invalidator: CacheInvalidator, access: StoreAccess = .full, store shared: SharedStore? = nil,
         accessLog: AccessLogSettings? = nil
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
@@ -81,8 +80,8 @@ package struct Graph: Sendable {
                 store.copies?.drop(numbers)
                 await invalidator.sessionsChangedAndWait(numbers)
             })
-        let claims = accounts.map { accounts in
-            ClaimPublisher(accounts: accounts.store, sessions: sessions) { await store.claimsChanged(of: $0) }
+        let claims = accounts.map {
+            ClaimPublisher(accounts: $0.store, sessions: sessions, dropDecisions: store.accountChanged)
         }
         let limits = RouteLimitPlans(
             configuration.routes, configuration.server, logins: configuration.sessions.loginLimits.map(\.value),

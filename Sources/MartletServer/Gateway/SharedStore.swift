@@ -204,11 +204,23 @@ package final class SharedStore: Sendable {
     /// sessions are dropped when the claims are stored.
     ///
     /// Returns when every loop of this instance has done so and the other instances have been notified.
-    package func claimsChanged(of subject: String) async {
+    private func claimsChanged(of subject: String) async {
         let numbers = [SubjectRevocationID.of(subject)]
         async let published: Void = publish(RevocationMessage.bytes(changed: numbers))
         await invalidator.sessionsChangedAndWait(numbers)
         await published
+    }
+
+    /// The same for a subject whose account was changed: if that is disabled, what its direct credentials have admitted
+    /// ends, too.
+    func accountChanged(_ subject: String, isDisabled: Bool) async {
+        if isDisabled { await invalidateEverywhere(subject) } else { await claimsChanged(of: subject) }
+    }
+
+    /// Notifies running gateways of such a change, from a process without loops.
+    package func notifyOthersOfChange(_ subject: String, isDisabled: Bool) async {
+        let numbers = [SubjectRevocationID.of(subject)]
+        await publish(isDisabled ? RevocationMessage.bytes(numbers) : RevocationMessage.bytes(changed: numbers))
     }
 
     private func publish(_ message: [UInt8]) async {

@@ -37,7 +37,8 @@ extension OpenAPI {
               "description": "The old token returns the same new pair for a short time; later use ends the session.",
               "requestBody": "Refresh",
               "responses": [
-                "Tokens", "Malformed", "Unauthorized", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"
+                "Tokens", "Malformed", "Unauthorized", "NotAllowed", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
               ]
             }
           },
@@ -51,7 +52,8 @@ extension OpenAPI {
               "description": "For apps that signed in by `GET /start/{provider}?client=native`. A code is used up by its first exchange, whatever the outcome. With `grant_type=refresh_token` the same as `/refresh`. Offered with `browser`.",
               "requestBody": "Code",
               "responses": [
-                "Tokens", "Malformed", "Unauthorized", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"
+                "Tokens", "Malformed", "Unauthorized", "NotAllowed", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
               ]
             }
           },

@@ -55,7 +55,7 @@ package enum OpenAPI {
             for member in operations.members {
                 guard var operation = member.value.object else { continue }
                 if let names = operation["responses"]?.array {
-                    let more = cookieRejections(of: operation, method: member.name)
+                    let more = sessionRejections(of: operation)
                     operation["responses"] = .object(responses(names + more))
                 }
                 if let schema = operation["requestBody"]?.string { operation["requestBody"] = .object(body(schema)) }
@@ -66,10 +66,12 @@ package enum OpenAPI {
         return paths
     }
 
-    /// What callers with a cookie may get as well: 400 for a second credential, 403 for a change by another site.
-    private static func cookieRejections(of operation: JSONObject, method: String) -> [JSONValue] {
-        guard operation["security"]?.array?.contains(["cookie": []]) == true else { return [] }
-        return method == "get" ? ["Malformed"] : ["Malformed", "NotAllowed"]
+    /// What callers with a session may get as well: 403 for a disabled account, and with a cookie for a change by another
+    /// site; 400 for a second credential beside a cookie.
+    private static func sessionRejections(of operation: JSONObject) -> [JSONValue] {
+        let security = operation["security"]?.array ?? []
+        if security.contains(["cookie": []]) { return ["Malformed", "NotAllowed"] }
+        return security.contains(["session": []]) ? ["NotAllowed"] : []
     }
 
     private static func responses(_ names: [JSONValue]) -> JSONObject {

@@ -1,6 +1,7 @@
 import MartletAccounts
 import MartletCore
 import MartletJSON
+import MartletProvider
 import MartletTesting
 import Testing
 
@@ -35,6 +36,29 @@ import Testing
             #expect(try await stores[1].account(eve.subject)?.disabledAt == nil)
             try await stores[1].setDisabled(account: ada.subject, at: nil)
             #expect(try await !stores[0].signIn(identity("apple", "001")).isDisabled)
+        }
+    }
+
+    @Test func `a disabled account is published with its claims, by a job that stays until then`() async throws {
+        try await withStores(2) { stores in
+            let ada = try await stores[0].signIn(identity("apple", "001"))
+            #expect(try await stores[0].claims(of: ada.subject) == .none)
+            let jobs = try await stores[0].setDisabled(account: ada.subject, at: noon)
+            #expect(jobs.map(\.kind) == [.publishClaims] && jobs.first?.account == ada.subject)
+            let disabled = try await stores[1].claims(of: ada.subject)
+            #expect(disabled == VersionedClaims(version: 1, claims: AccountClaims(), isDisabled: true))
+            // Once more: gateways that missed it get it, and it stays the time of the first.
+            try await stores[1].setDisabled(account: ada.subject, at: noon.advanced(bySeconds: 60))
+            #expect(try await stores[0].claims(of: ada.subject).version == 2)
+            #expect(try await stores[0].account(ada.subject)?.disabledAt == noon)
+            try await stores[0].changeClaims(of: ada.subject, by: ClaimPatch(["role": "staff"]))
+            #expect(try await stores[1].claims(of: ada.subject).isDisabled)
+            try await stores[0].setDisabled(account: ada.subject, at: nil)
+            let enabled = try await stores[1].claims(of: ada.subject)
+            #expect(enabled.version == 4 && !enabled.isDisabled && enabled.claims.account == ["role": "staff"])
+            for job in jobs { try await stores[0].life.finish(job) }
+            let due = try await stores[1].life.dueJobs(at: .max, limit: 9)
+            #expect(due.map(\.kind) == [.publishClaims, .publishClaims])
         }
     }
 

@@ -76,7 +76,7 @@ import Testing
     @Test func `claims of another subject or another version cannot be opened`() throws {
         let claims = Self.claims(12, "staff")
         let sealed = try ClaimsSeal(subject: "usr_ann").seal(claims)
-        #expect(ClaimsSeal(subject: "usr_ann").open(sealed) == claims.claims)
+        #expect(ClaimsSeal(subject: "usr_ann").open(sealed) == claims)
         #expect(sealed.starts(with: Array("12 ".utf8)))
         #expect(ClaimsSeal(subject: "usr_bob").open(sealed) == nil)
         #expect(ClaimsSeal(subject: "usr_ann").open([0x39] + sealed) == nil)
@@ -95,6 +95,45 @@ import Testing
         #expect(await bench.rejection(of: token) == .sessionClaimsUnreadable)
         try await bench.store.apply(Self.claims(1, "staff"), to: "usr_ann")
         #expect(await bench.rejection(of: token) == nil)
+    }
+
+    @Test func `a disabled account's sessions are denied, not refreshed, and go on when it is enabled`() async throws {
+        let bench = SessionBench()
+        let login = try await bench.login()
+        let other = try await bench.login("usr_bob")
+        let claims = Self.claims(1, "staff")
+        try await bench.store.apply(claims, to: "usr_ann")
+        try await bench.store.apply(
+            VersionedClaims(version: 2, claims: claims.claims, isDisabled: true), to: "usr_ann")
+        #expect(bench.changed.value.count == 2 && bench.revoked.value.isEmpty)
+        let later = try await bench.login()
+        for token in [login.accessToken, later.accessToken] {
+            let error = await #expect(throws: AuthenticationError.self) { try await bench.verify(token) }
+            #expect(error?.disposition == .denied && error?.code == .accountDisabled)
+        }
+        for _ in 0..<2 {
+            let error = await #expect(throws: SessionError.self) { try await bench.store.refresh(login.refreshToken) }
+            #expect(error?.kind == .denied && error?.code == .accountDisabled)
+        }
+        #expect(await bench.rejection(of: other.accessToken) == nil)
+
+        try await bench.store.apply(VersionedClaims(version: 3, claims: claims.claims), to: "usr_ann")
+        #expect(try await bench.verify(login.accessToken).principal.identity.claims["role"] == "staff")
+        // The rejected refreshes have used nothing up.
+        _ = try await bench.store.refresh(login.refreshToken, from: [])
+    }
+
+    @Test func `a pair of tokens is not given out again while the account is disabled`() async throws {
+        let bench = SessionBench()
+        let login = try await bench.login()
+        let first = try await bench.store.refresh(login.refreshToken)
+        let disabled = VersionedClaims(version: 1, claims: AccountClaims(), isDisabled: true)
+        try await bench.store.apply(disabled, to: "usr_ann")
+        let error = await #expect(throws: SessionError.self) { try await bench.store.refresh(login.refreshToken) }
+        #expect(error?.kind == .denied)
+        try await bench.store.apply(VersionedClaims(version: 2, claims: AccountClaims()), to: "usr_ann")
+        let again = try await bench.store.refresh(login.refreshToken)
+        #expect(again.accessToken.withBytes { $0 } == first.accessToken.withBytes { $0 })
     }
 
     @Test func `the memory store has room for the claims of subjects with sessions`() async throws {

@@ -46,7 +46,7 @@ import Testing
                 readsClaims: true, onRevoked: { _ in }, onChanged: { _ in })
             setup.accounts = accounts
             setup.sessions = sessions
-            setup.claims = ClaimPublisher(accounts: accounts, sessions: sessions) { subject in
+            setup.claims = ClaimPublisher(accounts: accounts, sessions: sessions) { subject, _ in
                 dropped.withLock { $0.append(subject) }
             }
         }
