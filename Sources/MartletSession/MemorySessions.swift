@@ -133,6 +133,13 @@ package final class MemorySessions: SessionBackend {
         content.withLock { $0.remove(sessionKey.keyHash) != nil }
     }
 
+    /// Finds a session by the digits of its ID.
+    package func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey? {
+        content.withLock { content in
+            content.sessions.keys.first { $0.starts(with: digits) }.map { SessionKey(tagDigits: [], keyHash: $0) }
+        }
+    }
+
     /// Lists the live sessions of a subject.
     package func list(
         _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime

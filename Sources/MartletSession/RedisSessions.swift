@@ -197,6 +197,15 @@ package final class RedisSessions: SessionBackend {
         client.record([replay])
     }
 
+    /// Finds a session by the digits of its ID: the names of all keys are compared.
+    package func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey? {
+        let pattern = RedisClient.pattern(matching: prefix) + "{*}:s:".utf8 + digits + "*".utf8
+        guard let name = try await client.name(matching: pattern) else { return nil }
+        let tag = name.dropFirst(prefix.count + 1).prefix(2 * SubjectKey.tagLength)
+        let found = SessionKey(tagDigits: Array(tag), keyHash: Array(name.suffix(64)))
+        return name == key(of: found) && found.keyHash.starts(with: digits) ? found : nil
+    }
+
     /// Lists the live sessions of a subject.
     package func list(
         _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime

@@ -278,6 +278,8 @@ package protocol SessionBackend: Sendable {
     /// Keeps a session that was not found from coming back: the store may have lost it, and get it from another
     /// instance, or from the server that is the next master.
     func endAbsent(_ sessionKey: SessionKey) async throws(StoreError)
+    /// Finds a session by the digits of its ID, of whichever subject; it may have to look at every session.
+    func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey?
     /// Lists 500 live sessions of a subject, newest first.
     /// - Parameter start: the last session of the page before; `nil` for the first page.
     func list(

@@ -39,6 +39,17 @@ extension SessionStore {
         return try await !end(SessionSelection(id: digits), of: session.subject).isEmpty
     }
 
+    /// Ends one session, whoever it belongs to.
+    package func end(sessionID id: String) async throws(SessionError) -> Bool {
+        guard let digits = SessionKey.digits(of: id) else { return false }
+        let found = try await withStore { () async throws(StoreError) in try await backend.find(digits) }
+        guard let found, try await withStore({ () async throws(StoreError) in try await backend.end(found) }) else {
+            return false
+        }
+        await revoked([found.revocationID])
+        return true
+    }
+
     /// Ends a subject's sessions.
     package func endAll(
         subject: String, provider: String?, except excluded: SessionReference?

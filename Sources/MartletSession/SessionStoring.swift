@@ -167,6 +167,11 @@ package protocol SessionStoring: SessionVerifying {
     /// - Parameter token: an access token of the session.
     /// - Returns: the proof that the session has now.
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof
+    /// Ends one session, whoever it belongs to; `false` if there is none.
+    ///
+    /// The store finds a session by its subject. Without that every session may have to be looked at, so this is for
+    /// operators.
+    func end(sessionID id: String) async throws(SessionError) -> Bool
     /// Lists live sessions of a subject, newest first, up to 500.
     /// - Parameter start: the `next` of the page before; `nil` for the first page.
     func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage

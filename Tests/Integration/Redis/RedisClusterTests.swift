@@ -20,6 +20,19 @@ import Testing
         }
     }
 
+    @Test func `finds a key by its name, on whichever master it is`() async throws {
+        let cluster = try await onOwnThread { try RedisClusterServers() }
+        try await withRedis(cluster.url) { client in
+            try await client.waitUntilConnected()
+            for number in 0..<30 { try await client.set([1], for: "key *\(number).", lifetime: .seconds(60)) }
+            for number in 0..<30 {
+                let name = Array("key *\(number).".utf8)
+                #expect(try await client.name(matching: RedisClient.pattern(matching: name)) == name)
+            }
+            #expect(try await client.name(matching: RedisClient.pattern(matching: Array("key ?1.".utf8))) == nil)
+        }
+    }
+
     @Test func `is connected when the map comes after the last connection`() async throws {
         let cluster = try await onOwnThread { try RedisClusterServers(masters: 1) }
         try await withRedis(cluster.url) { client in

@@ -160,6 +160,7 @@ private final class EndedSessions: SessionStoring {
         SessionPage(sessions: [], next: nil)
     }
     func end(_ session: SessionReference) async throws(SessionError) -> Bool { false }
+    func end(sessionID id: String) async throws(SessionError) -> Bool { false }
     func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
         if let outage { throw outage }
         let isWhole = provider == nil && kept == nil

@@ -13,6 +13,18 @@ import Testing
         #expect(HashSlot(of: Array(key.utf8)).number == UInt16(slot))
     }
 
+    @Test func `has a key`() {
+        let slots: [UInt16] = [0, 1, 5460, 5461, 10_922, 10_923, 16_383]
+        #expect(Set(HashSlot.keys(in: slots).map { HashSlot(of: $0).number }) == Set(slots))
+        #expect(HashSlot.keys(in: []).isEmpty)
+    }
+
+    @Test func `patterns match a text alone`() {
+        #expect(RedisClient.pattern(matching: Array("martlet:".utf8)) == Array("martlet:".utf8))
+        #expect(
+            RedisClient.pattern(matching: Array(#"a*?[b]\^-"#.utf8)) == Array(#"a\*\?\[b\]\\\^\-"#.utf8))
+    }
+
     @Test func `is the same for keys with the same tag`() {
         #expect(HashSlot(of: Array("martlet:{0a1b}:s:1".utf8)) == HashSlot(of: Array("x{0a1b}y".utf8)))
         #expect(HashSlot(of: Array("{".utf8)) != HashSlot(of: Array("{}".utf8)))

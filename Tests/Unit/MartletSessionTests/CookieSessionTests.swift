@@ -339,6 +339,7 @@ private struct OutageSessions: SessionBackend {
         try await reach().touch(sessionKey, lastAddress: lastAddress, at: time)
     }
     func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool { try await reach().end(sessionKey) }
+    func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey? { try await reach().find(digits) }
     func list(
         _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] { try await reach().list(subject, from: start, at: time) }

@@ -136,6 +136,20 @@ import Testing
         #expect(again.accessToken.withBytes { $0 } == first.accessToken.withBytes { $0 })
     }
 
+    @Test func `a session ends by its id alone`() async throws {
+        let bench = SessionBench()
+        let (first, second) = (try await bench.login(), try await bench.login())
+        for id in ["", "ses_", "ses_\(String(repeating: "0", count: 32))", first.session.id.uppercased()] {
+            #expect(try await !bench.store.end(sessionID: id), "\(id)")
+        }
+        #expect(bench.revoked.value.isEmpty)
+        #expect(try await bench.store.end(sessionID: first.session.id))
+        #expect(bench.revoked.value.count == 1)
+        #expect(try await !bench.store.end(sessionID: first.session.id))
+        #expect(await bench.rejection(of: first.accessToken) == .sessionUnknown)
+        #expect(await bench.rejection(of: second.accessToken) == nil)
+    }
+
     @Test func `the memory store has room for the claims of subjects with sessions`() async throws {
         let backend = MemorySessions(maximumSessions: 3)
         let bench = SessionBench(backend: backend)

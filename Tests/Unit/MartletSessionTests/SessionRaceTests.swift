@@ -65,6 +65,8 @@ private struct InterruptedSessions: SessionBackend {
 
     func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool { try await sessions.end(sessionKey) }
 
+    func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey? { try await sessions.find(digits) }
+
     func list(
         _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] {

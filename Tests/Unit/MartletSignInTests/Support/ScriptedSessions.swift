@@ -150,6 +150,14 @@ final class ScriptedSessions: SessionStoring {
         }
     }
 
+    func end(sessionID id: String) async throws(SessionError) -> Bool {
+        guard let entry = entries.first(where: { $0.reference.id == id }) else {
+            try count()
+            return false
+        }
+        return try await end(entry.reference)
+    }
+
     func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
         try count()
         state.withLock { state in
