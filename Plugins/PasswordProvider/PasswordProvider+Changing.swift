@@ -91,6 +91,17 @@ extension PasswordProvider: UserUnlocking {
     }
 }
 
+extension PasswordProvider: ThrottlingReporting {
+    /// The bans of a user.
+    public func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling? {
+        do throws(StoreError) {
+            return try await throttle.throttling(of: Array(subject.utf8))
+        } catch {
+            throw .unavailable("password.store_unavailable", cause: error)
+        }
+    }
+}
+
 extension PasswordProvider: UserCreating {
     /// The timeout for hashing when the command line creates a user.
     private static let hashTimeout = Duration.seconds(30)

@@ -172,6 +172,19 @@ extension Throttle {
         try await bans.remove(key(.pairs, common))
     }
 
+    /// The bans of a user, which an unlocking would end; `nil` without any.
+    /// - Parameter name: the canonical name.
+    func throttling(of name: [UInt8]) async throws(StoreError) -> UserThrottling? {
+        let user = Self.digest("user", name)
+        let ban = try await bans.counter(key(.ban, Bucket(user: user, name: user)))
+        var pairs = 0
+        for name in try await bannedPairs(of: user) {
+            if try await bans.counter(key(.ban, Bucket(user: user, name: name))).count > 0 { pairs += 1 }
+        }
+        guard ban.count > 0 || pairs > 0 else { return nil }
+        return UserThrottling(remaining: ban.count > 0 ? ban.remaining : nil, knownNetworks: pairs)
+    }
+
     /// Records that a user is banned at a known network, because these keys cannot be listed.
     private func record(bannedPair pair: Bucket) async throws(StoreError) {
         let pairs = try await bannedPairs(of: pair.user).filter { $0 != pair.name } + [pair.name]

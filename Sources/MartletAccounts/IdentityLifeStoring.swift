@@ -37,8 +37,11 @@ package struct IdentityStatus: Sendable, Equatable {
     package let state: IdentityState?
     /// When the state became known.
     package let checkedAt: UnixTime?
+    /// Whether a grant of its issuer is stored, such as a refresh token.
+    package let hasGrant: Bool
 
-    package init(provider: String, state: IdentityState?, checkedAt: UnixTime?) {
+    package init(provider: String, state: IdentityState?, checkedAt: UnixTime?, hasGrant: Bool = false) {
+        self.hasGrant = hasGrant
         self.provider = provider
         self.state = state
         self.checkedAt = checkedAt
@@ -125,7 +128,7 @@ package struct AccountJob: Sendable, Equatable {
         case revoke
         /// Deletes the account.
         case deleteAccount = "delete_account"
-        /// Makes every gateway apply the account's claims.
+        /// Makes every gateway apply the account's claims, and whether it is disabled.
         case publishClaims = "publish_claims"
     }
 

@@ -12,6 +12,12 @@ enum AdminResource: Equatable {
     case restore(upstream: String)
     case refresh(provider: String)
     case claims(subject: String)
+    case sessions
+    case session(String)
+    case subject(String)
+    case sessionsOf(subject: String)
+    case disable(subject: String)
+    case enable(subject: String)
     case reload
 
     /// - Parameter path: normalized, with its escapes.
@@ -22,6 +28,8 @@ enum AdminResource: Equatable {
         switch names.count {
         case 1: self.init(page: names[0])
         case 2 where names == ["log", "level"]: self = .logLevel
+        case 2 where names[0] == "sessions" && !names[1].isEmpty: self = .session(names[1])
+        case 2 where names[0] == "subjects" && !names[1].isEmpty: self = .subject(names[1])
         case 3 where !names[1].isEmpty: self.init(names[0], names[1], names[2])
         default: return nil
         }
@@ -41,6 +49,7 @@ enum AdminResource: Equatable {
         case "explain": self = .explain
         case "events": self = .events
         case "reload": self = .reload
+        case "sessions": self = .sessions
         default:
             guard let file = DashboardFile(name: page) else { return nil }
             self = .file(file)
@@ -53,6 +62,9 @@ enum AdminResource: Equatable {
         case ("upstreams", "restore"): self = .restore(upstream: name)
         case ("providers", "refresh"): self = .refresh(provider: name)
         case ("subjects", "claims"): self = .claims(subject: name)
+        case ("subjects", "sessions"): self = .sessionsOf(subject: name)
+        case ("subjects", "disable"): self = .disable(subject: name)
+        case ("subjects", "enable"): self = .enable(subject: name)
         default: return nil
         }
     }
@@ -61,10 +73,12 @@ enum AdminResource: Equatable {
     var methods: [String] {
         switch self {
         case .alive, .ready, .metrics, .file, .status, .routes, .upstreams, .providers, .store, .accounts,
-            .explain, .events:
+            .explain, .events, .sessions:
             ["GET", "HEAD"]
         case .claims: ["GET", "HEAD", "PATCH"]
-        case .drain, .restore, .refresh, .logLevel, .reload: ["POST"]
+        case .subject: ["GET", "HEAD", "DELETE"]
+        case .session, .sessionsOf: ["DELETE"]
+        case .drain, .restore, .refresh, .logLevel, .reload, .disable, .enable: ["POST"]
         }
     }
 

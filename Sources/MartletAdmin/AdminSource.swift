@@ -17,6 +17,10 @@ package protocol AdminSource: AnyObject, Sendable {
     var audit: (any AuditRecording)? { get }
     /// The claims of accounts; `nil` without `accounts:`.
     var claimAdministration: (any ClaimAdministering)? { get }
+    /// The sessions of all subjects.
+    var sessionAdministration: any SessionAdministering { get }
+    /// Subjects with accounts; `nil` without `accounts:`.
+    var subjectAdministration: (any SubjectAdministering)? { get }
 
     /// Takes an endpoint of an upstream out of use, or back.
     /// - Parameter endpoint: its URL, as it stands in the configuration.

@@ -68,9 +68,23 @@ package struct IdentityLife: Sendable {
 
     /// Begins the deletion of an account: its sessions end before this returns, if the session store is available.
     /// - Parameter reason: why, for the event.
-    package func requestDeletion(of subject: String, reason: String) async throws(AccountError) {
+    /// - Returns: whether its sessions have ended; otherwise they end when the session store is available.
+    @discardableResult
+    package func requestDeletion(of subject: String, reason: String) async throws(AccountError) -> Bool {
+        let jobs = try await store.requestDeletion(
+            of: subject, reason: reason, policy, at: clock.unixMilliseconds)
+        let hasEnded = await runner.perform(jobs.filter { $0.kind == .endSessions })
+        await runner.perform(jobs.filter { $0.kind != .endSessions })
+        return hasEnded
+    }
+
+    /// Disables an account, or enables it; returns when this instance applies it and the others have been notified.
+    /// - Returns: whether that has succeeded; otherwise it is done when the session store is available.
+    package func setDisabled(
+        _ subject: String, _ isDisabled: Bool, in accounts: any AccountAdministering
+    ) async throws(AccountError) -> Bool {
         await runner.perform(
-            try await store.requestDeletion(of: subject, reason: reason, policy, at: clock.unixMilliseconds))
+            try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil))
     }
 
     /// Whether ends of sessions are reported to a webhook.

@@ -106,5 +106,6 @@ package final class ProviderHandle: Sendable {
     package var userCreating: (any UserCreating)? { provider as? any UserCreating }
     package var keyIssuing: (any APIKeyIssuing)? { provider as? any APIKeyIssuing }
     package var userUnlocking: (any UserUnlocking)? { provider as? any UserUnlocking }
+    package var throttlingReporting: (any ThrottlingReporting)? { provider as? any ThrottlingReporting }
     package var transferring: (any Transferring)? { provider as? any Transferring }
 }

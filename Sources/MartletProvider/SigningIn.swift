@@ -182,6 +182,27 @@ public protocol UserUnlocking: Provider {
     func unlock(_ name: String) async throws(AuthenticationError)
 }
 
+/// The throttling of a user after too many failed attempts.
+public struct UserThrottling: Sendable, Equatable {
+    /// For how long attempts are rejected that come from networks unknown for the user; `nil` if they are not.
+    public let remaining: Duration?
+    /// The number of known networks whose attempts are rejected.
+    public let knownNetworks: Int
+
+    public init(remaining: Duration?, knownNetworks: Int) {
+        self.remaining = remaining
+        self.knownNetworks = knownNetworks
+    }
+}
+
+/// A provider that can say whether a user is throttled.
+public protocol ThrottlingReporting: Provider {
+    /// The throttling of a user; `nil` if no attempt is rejected.
+    /// - Parameter subject: the provider's subject, which is the canonical name.
+    /// - Throws: `unavailable` if the store that instances share is unavailable.
+    func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling?
+}
+
 /// A provider whose users can be created on the command line: `martlet user`.
 public protocol UserCreating: Provider {
     /// Whether its users are in the account store; otherwise no record can be created.

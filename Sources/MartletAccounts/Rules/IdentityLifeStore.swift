@@ -31,7 +31,8 @@ struct IdentityLifeStore: IdentityLifeStoring {
         return try await read(.states, .text(subject)) { row throws(AccountError) in
             IdentityStatus(
                 provider: try row.text(0), state: try row.optionalInteger(1).flatMap(IdentityState.init),
-                checkedAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) })
+                checkedAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
+                hasGrant: try row.integer(3) > 0)
         }
     }
 

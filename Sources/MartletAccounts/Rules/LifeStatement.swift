@@ -83,7 +83,11 @@ enum LifeStatement: Sendable, Hashable {
         case .noteNotified: "UPDATE identities SET notified_at = $2 WHERE id = $1"
         case .revoke:
             "UPDATE identities SET state = $2, state_at = $3, revoked_at = $4, check_at = NULL WHERE id = $1"
-        case .states: "SELECT provider, state, state_at FROM identities WHERE account = $1 ORDER BY created_at, id"
+        case .states:
+            """
+            SELECT i.provider, i.state, i.state_at, (SELECT count(*) FROM grants g WHERE g.identity = i.id) \
+            FROM identities i WHERE i.account = $1 ORDER BY i.created_at, i.id
+            """
         case .remaining: "SELECT id FROM identities WHERE account = $1 AND coalesce(state, 0) <> 3 AND id <> $2 LIMIT 1"
         case .identityClaims: "SELECT claims FROM identities WHERE id = $1"
         case .setIdentityClaims: "UPDATE identities SET claims = $2 WHERE id = $1"

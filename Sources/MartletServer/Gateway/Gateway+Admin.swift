@@ -29,6 +29,19 @@ extension Gateway: AdminSource {
             accounts: accounts.store, publisher: publisher, store: graph.store,
             logger: services.logger.with(("room", "admin")))
     }
+    package var sessionAdministration: any SessionAdministering {
+        let graph = graph
+        return SessionAdministration(
+            sessions: graph.operatorSessions, accounts: graph.accounts?.store,
+            logger: services.logger.with(("room", "admin")))
+    }
+    package var subjectAdministration: (any SubjectAdministering)? {
+        let graph = graph
+        guard let accounts = graph.accounts, let life = graph.life else { return nil }
+        return SubjectAdministration(
+            accounts: accounts.store, life: life, sessions: graph.operatorSessions, providers: graph.providers,
+            store: graph.store, logger: services.logger.with(("room", "admin")))
+    }
 
     private var lostLogLines: [AdminReport.LostLogLines] {
         let common = AdminReport.LostLogLines(file: services.sink.name, lines: services.sink.lostLines)

@@ -26,6 +26,10 @@ package struct Graph: Sendable {
     let sessions: SessionStore
     /// Makes gateways apply the claims of an account; `nil` without accounts.
     let claims: ClaimPublisher?
+    /// What operators do with sessions.
+    let operatorSessions: OperatorSessions
+    /// What is done about identities beyond their login; `nil` without accounts.
+    let life: IdentityLife?
     package let providers: [ProviderHandle]
     package let snapshot: Snapshot
     /// The issuer key caches that its providers use.
@@ -96,7 +100,8 @@ package struct Graph: Sendable {
             tracing: configuration.tracing.map { TracingRules($0, configuration.log) }, accessLog: accessLog)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
-            claims: claims, providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
+            claims: claims, operatorSessions: OperatorSessions(setup), life: setup.life, providers: providers,
+            snapshot: snapshot, issuerKeys: lease.labels)
     }
 
     private static func upstreams(_ blueprint: Blueprint, previous: Graph?) -> [Upstream] {

@@ -124,8 +124,12 @@ private struct EndStage {
             let after = try stage.signIn.passwordLogin()
             #expect(try stage.martlet("account", "disable", subject).ending == .exited(0))
             try waitUntil("it is out", within: .seconds(1)) { try stage.signIn.status(with: after.access) == 403 }
-            // That ended nothing.
-            try stage.expect(tokens.map { "\($0.session) password admin" })
+            // That ended nothing; the admin listener reports what it ends.
+            let ends = tokens.map { "\($0.session) password admin" }
+            try stage.expect(ends)
+            let path = "/sessions/\(after.session)?subject=\(subject)"
+            #expect(try HTTPClient(to: stage.signIn.gateway.admin).exchange("DELETE", path).status == 204)
+            try stage.expect(ends + ["\(after.session) password admin"])
         }
     }
 }
