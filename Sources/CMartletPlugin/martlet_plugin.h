@@ -15,7 +15,7 @@
 
 // The SHA-256 of the listing of every public symbol, in lowercase hexadecimal; `Tests/API/run --update` writes it.
 #ifndef MARTLET_API_STAMP
-#define MARTLET_API_STAMP "05ae969bb542ac285723a565bb950b1e1d69b61a7cbe7520f645dd07390f6d1b"
+#define MARTLET_API_STAMP "715d0e49c23f8c0733d1e2c876fb9cdd56ed54af25b0c8381c8eb804b70986ce"
 #endif
 
 // The compiler that reads this header: in a Swift module, the one of the Swift toolchain.

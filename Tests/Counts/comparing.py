@@ -11,6 +11,9 @@ SLACK, SLACK_OF_MANY = 0.02, 0.01
 Work done once in fifty requests belongs to a time interval or a batch, and a slow machine has more of these.
 """
 
+SLACK_BELOW = 0.1
+"""By how much they may be below: a fast machine has fewer of these, and a call that is gone from every request is 1."""
+
 METRICS = {
     "instructions": "user instructions",
     "allocations": "heap allocations",
@@ -50,7 +53,7 @@ def upper(metric, threshold):
 
 
 def lower(metric, threshold):
-    return threshold * (1 - SHRINKAGE) if metric == "instructions" else threshold - slack(threshold)
+    return threshold * (1 - SHRINKAGE) if metric == "instructions" else threshold - max(SLACK_BELOW, slack(threshold))
 
 
 def slack(threshold):
