@@ -24,9 +24,11 @@ import Testing
         try withAppleGateway { gateway, _, apple throws in
             let token = bearer(try apple.token())
             let all = try Self.events(gateway) { () throws in
-                #expect(try gateway.get("/closed/a", token).status == 200)
-                #expect(try gateway.get("/closed/b?secret=1").status == 401)
-                #expect(try gateway.get("/public/last").status == 200)
+                // One connection, so that one event loop has them in this order.
+                let client = try gateway.connect()
+                for (path, fields, status) in [
+                    ("/closed/a", token, 200), ("/closed/b?secret=1", [], 401), ("/public/last", [], 200),
+                ] { #expect(try client.exchange("GET", path, fields).status == status) }
             }
             let lines = all.split(separator: "\n").filter { $0.hasPrefix("data: ") }.compactMap {
                 LogLine(String($0.dropFirst(6)))
@@ -56,6 +58,29 @@ import Testing
                 #expect(try client.exchange("GET", "/last").status == 200)
             }
             #expect(shown.contains("event: dropped\ndata: {\"count\":"), "\(shown.suffix(400))")
+        }
+    }
+
+    @Test func `are followed by the command until the gateway ends`() throws {
+        try withAppleGateway { gateway, _, _ throws in
+            let (folder, admin) = (try TemporaryFolder(), ["--admin", "http://\(gateway.admin)"])
+            func tail(_ name: String, _ options: [String]) throws -> ChildProcess {
+                try ChildProcess(Executable.martlet(), ["tail"] + options + admin, output: folder, name: name)
+            }
+            let (all, rejected) = (try tail("all", []), try tail("rejected", ["--reason", "auth.credential_missing", "--json"]))
+            try waitUntil("both show the same request") { () throws in
+                _ = try (gateway.get("/public/a"), gateway.get("/closed"))
+                return all.output.contains("GET /closed") && rejected.output.contains("/closed")
+            }
+            #expect(all.output.contains("  200  GET /public/a  "), "\(all.output)")
+            let lines = rejected.output.split(separator: "\n").compactMap { LogLine(String($0)) }
+            #expect(!lines.isEmpty && lines.allSatisfy { $0["reason"] == "auth.credential_missing" }, "\(rejected.output)")
+            try gateway.stop()
+            for reader in [all, rejected] {
+                #expect(try reader.wait() == .exited(0) && reader.errorOutput.isEmpty, "\(reader.errorOutput)")
+            }
+            let nobody = try run(Executable.martlet(), ["tail"] + admin)
+            #expect(nobody.ending == .exited(69) && nobody.output.isEmpty, "\(nobody)")
         }
     }
 

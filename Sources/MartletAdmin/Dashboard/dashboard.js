@@ -422,7 +422,7 @@ const accepts = provider => one => (one.auth ?? '').replace(/^optional /, '').sp
 const isGood = check => check.state === 'ready' || check.state === 'connected';
 const isOut = one => ['unhealthy', 'draining', 'ejected'].includes(one.state);
 /** Ejected by some event loops; the others still use it. */
-const isPartlyOut = one => one.state === 'ejected' && one.ejecting_loops < one.loops;
+const isPartlyOut = one => one.state === 'ejected' && one.ejecting_loops > 0 && one.ejecting_loops < one.loops;
 
 /** Every problem now, the worst first. `since` is in milliseconds, where the gateway says it. */
 function findProblems(status) {
@@ -937,9 +937,9 @@ function drawAccount(card, {subject, state, disabled, deletion, identities, ...a
     : `attempts are rejected${one.seconds ? ` for ${duration(one.seconds)}` : ''}`);
   new Table(card, 'Identities', [
     {title: 'Identity', of: row => [row.provider, [row.subject, ...(row.aliases ?? [])].filter(Boolean).join(', ')]},
-    {title: 'Credential', of: row => [row.credential_state ?? 'unknown',
-      row.checked_at ? `checked ${at(row.checked_at)}` : '',
-      ['revoked', 'invalid', 'transferred'].includes(row.credential_state) ? 'warning' : 'info']},
+    // Only some issuers say anything about a credential later.
+    {title: 'Credential', of: row => (row.checked_at ? [row.credential_state, `checked ${at(row.checked_at)}`,
+      ['revoked', 'invalid', 'transferred'].includes(row.credential_state) ? 'warning' : 'info'] : ['–'])},
     {title: 'Lock', text: lock, kind: row => (row.lock ? 'warning' : '')},
     {title: 'Linked', text: row => at(row.linked_at)}, {title: 'Last login', text: row => at(row.last_login_at)},
   ], row => `${row.provider} ${row.subject}`, 'No identity.').show(identities ?? []);
@@ -1008,8 +1008,7 @@ function lineOf(one, isShort) {
   if (isShort) {
     line.append(time, status, h('span', {class: colorOf(one)}, one.reason ?? ''), what);
   } else {
-    const ms = date.getMilliseconds();
-    if (ms) time.append(h('span', {class: 'ms'}, `.${String(ms).padStart(3, '0')}`));
+    time.append(h('span', {class: 'ms'}, `.${String(date.getMilliseconds()).padStart(3, '0')}`));
     line.append(time, status, what,
       h('span', {class: 'w'}, words(one.reason !== 'ok' && one.reason, one.route !== '-' && one.route)),
       h('span', {class: 'r'}, one.subject ? unescaped(one.subject) : one.client ?? ''),

@@ -37,7 +37,7 @@ extension UpstreamDirectory {
         let ejection = endpoint.ejection
         if ejection.count > 0 {
             let left = max(ejection.until &- now, 0) / 1_000_000
-            let reason = "\(ejection.failures) failures in a row"
+            let reason = ejection.failures == 1 ? "1 failure" : "\(ejection.failures) failures in a row"
             return (.ejected, left > 0 ? "\(reason), for another \(left) ms" : "\(reason), one request tries it", nil)
         }
         let span = cluster.upstream.traffic.slowStart
