@@ -1,6 +1,10 @@
 /// Serializes values into a byte array.
-struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
+
+    package init() {}
+
+    package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
     mutating func write(_ value: JSONValue) {
         switch value {
@@ -27,28 +31,51 @@ struct JSONWriter {
         }
     }
 
-    private mutating func write(_ text: String) {
+    /// Writes a text as a JSON string.
+    package mutating func write(_ text: String) {
+        var text = text
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): append("\\\"")
-            case UInt8(ascii: "\\"): append("\\\\")
-            case 0x08: append("\\b")
-            case 0x09: append("\\t")
-            case 0x0A: append("\\n")
-            case 0x0C: append("\\f")
-            case 0x0D: append("\\r")
-            case ..<0x20, 0x7F:
-                append("\\u00")
-                bytes.append(Self.hexadecimal(byte >> 4))
-                bytes.append(Self.hexadecimal(byte & 15))
-            default: bytes.append(byte)
+        text.withUTF8 { utf8 in
+            // Few texts have anything to escape: what is between is copied as it stands.
+            var start = 0
+            for index in utf8.indices {
+                let byte = unsafe utf8[index]
+                guard Self.isEscaped(byte) else { continue }
+                unsafe bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<index]))
+                escape(byte)
+                start = index &+ 1
             }
+            unsafe bytes.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start...]))
         }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    /// Writes JSON that is complete as it stands.
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    @inline(__always)
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x08: append("\\b")
+        case 0x09: append("\\t")
+        case 0x0A: append("\\n")
+        case 0x0C: append("\\f")
+        case 0x0D: append("\\r")
+        default:
+            append("\\u00")
+            bytes.append(Self.hexadecimal(byte >> 4))
+            bytes.append(Self.hexadecimal(byte & 15))
+        }
+    }
 
     private static func hexadecimal(_ digit: UInt8) -> UInt8 { digit < 10 ? digit &+ 48 : digit &+ 87 }
 }

@@ -1,3 +1,5 @@
+internal import MartletJSON
+
 /// The body of a request to the collector: OTLP 1.x as JSON (the JSON mapping of `ExportTraceServiceRequest`).
 package struct TraceDocument {
     /// Who reports.
@@ -8,81 +10,67 @@ package struct TraceDocument {
         package init(version: String, instance: String) { (self.version, self.instance) = (version, instance) }
     }
 
-    private var out: [UInt8] = []
+    private var out = JSONWriter()
 
     /// Writes the spans of some requests.
     package static func bytes(of traces: [FinishedTrace], from resource: Resource) -> [UInt8] {
         var document = TraceDocument()
-        document.out.reserveCapacity(traces.reduce(1024) { $0 + $1.spans.reduce(0) { $0 + $1.size } })
+        document.out.reserve(traces.reduce(1024) { $0 + $1.spans.reduce(0) { $0 + $1.size } })
         document.write(traces, resource)
-        return document.out
+        return document.out.bytes
     }
 
     private mutating func write(_ traces: [FinishedTrace], _ resource: Resource) {
-        put("{\"resourceSpans\":[{\"resource\":{\"attributes\":")
+        out.append("{\"resourceSpans\":[{\"resource\":{\"attributes\":")
         write([
             SpanAttribute("service.name", "martlet"), SpanAttribute("service.version", resource.version),
             SpanAttribute("service.instance.id", resource.instance),
         ])
-        put("},\"scopeSpans\":[{\"scope\":{\"name\":\"martlet\",\"version\":")
-        quote(resource.version)
-        put("},\"spans\":[")
+        out.append("},\"scopeSpans\":[{\"scope\":{\"name\":\"martlet\",\"version\":")
+        out.write(resource.version)
+        out.append("},\"spans\":[")
         var isFirst = true
         for trace in traces {
             let (id, state) = (trace.trace.text, String(decoding: trace.state, as: UTF8.self))
             for span in trace.spans {
-                if !isFirst { put(",") }
+                if !isFirst { out.append(",") }
                 isFirst = false
                 write(span, id, state, trace.clockOffset)
             }
         }
-        put("]}]}]}")
+        out.append("]}]}]}")
     }
 
     private mutating func write(_ span: TraceSpan, _ trace: String, _ state: String, _ offset: Int64) {
-        put("{\"traceId\":\"\(trace)\",\"spanId\":\"\(span.id.text)\"")
-        if let parent = span.parent { put(",\"parentSpanId\":\"\(parent.text)\"") }
+        out.append("{\"traceId\":\"\(trace)\",\"spanId\":\"\(span.id.text)\"")
+        if let parent = span.parent { out.append(",\"parentSpanId\":\"\(parent.text)\"") }
         if !state.isEmpty {
-            put(",\"traceState\":")
-            quote(state)
+            out.append(",\"traceState\":")
+            out.write(state)
         }
-        put(",\"name\":")
-        quote(span.name)
+        out.append(",\"name\":")
+        out.write(span.name)
         // 64-bit numbers are texts in the JSON mapping of Protocol Buffers.
-        put(",\"kind\":\(span.kind.rawValue),\"startTimeUnixNano\":\"\(max(span.start &+ offset, 0))\"")
-        put(",\"endTimeUnixNano\":\"\(max(max(span.end, span.start) &+ offset, 0))\",\"attributes\":")
+        out.append(",\"kind\":\(span.kind.rawValue),\"startTimeUnixNano\":\"\(max(span.start &+ offset, 0))\"")
+        out.append(",\"endTimeUnixNano\":\"\(max(max(span.end, span.start) &+ offset, 0))\",\"attributes\":")
         write(span.attributes)
-        put(span.hasFailed ? ",\"status\":{\"code\":2}}" : ",\"status\":{}}")
+        out.append(span.hasFailed ? ",\"status\":{\"code\":2}}" : ",\"status\":{}}")
     }
 
     private mutating func write(_ attributes: [SpanAttribute]) {
-        put("[")
+        out.append("[")
         for (index, attribute) in attributes.enumerated() {
-            put(index > 0 ? ",{\"key\":" : "{\"key\":")
-            quote(attribute.name)
+            out.append(index > 0 ? ",{\"key\":" : "{\"key\":")
+            out.write(attribute.name)
             switch attribute.value {
             case .text(let text):
-                put(",\"value\":{\"stringValue\":")
-                quote(text)
-            case .number(let number): put(",\"value\":{\"intValue\":\"\(number)\"")
-            case .flag(let flag): put(",\"value\":{\"boolValue\":\(flag)")
+                out.append(",\"value\":{\"stringValue\":")
+                out.write(text)
+            case .number(let number): out.append(",\"value\":{\"intValue\":\"\(number)\"")
+            case .flag(let flag): out.append(",\"value\":{\"boolValue\":\(flag)")
             }
-            put("}}")
+            out.append("}}")
         }
-        put("]")
-    }
-
-    private mutating func put(_ text: String) { out.append(contentsOf: text.utf8) }
-
-    private mutating func quote(_ text: String) {
-        out.append(0x22)
-        for byte in text.utf8 {
-            switch byte {
-            case 0x22, 0x5C: out += [0x5C, byte]
-            case ..<0x20, 0x7F: put("\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))")
-            default: out.append(byte)
-            }
-        }
-        out.append(0x22)
+        out.append("]")
     }
 }

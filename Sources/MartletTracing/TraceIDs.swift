@@ -30,8 +30,13 @@
 /// Lowercase hexadecimal digits, the only form that trace contexts have.
 enum Hexadecimal {
     static func text(_ number: UInt64) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        unsafe String(unsafeUninitializedCapacity: 16) { digits in
+            for index in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- 4 &* index)) & 15
+                unsafe digits[index] = digit < 10 ? digit &+ 0x30 : digit &+ 0x57
+            }
+            return 16
+        }
     }
 
     /// The number of at most 16 digits; `nil` for anything else, uppercase letters included.
@@ -61,26 +66,18 @@ enum Hexadecimal {
 
     package init(seeds first: UInt64, _ second: UInt64) { (self.first, self.second) = (first, second) }
 
-    /// The ID of a request's trace.
+    /// The IDs of a request's trace and of its own span.
     /// - Parameters:
     ///   - request: its number in the loop, which a later request may have again.
     ///   - started: when it began, in nanoseconds; later ones begin later.
     @inline(__always)
-    package func traceID(ofRequest request: UInt64, at started: Int64) -> TraceID {
+    package func ids(ofRequest request: UInt64, at started: Int64) -> (trace: TraceID, span: SpanID) {
         let owner = Self.mix(request ^ first)
         let high = Self.mix(owner &+ second)
         let low = Self.mix(UInt64(bitPattern: started) &+ owner)
-        return TraceID(high: high, low: high | low == 0 ? 1 : low)
-    }
-
-    /// The ID of a request's span.
-    /// - Parameters:
-    ///   - request: as for its trace.
-    ///   - started: as for its trace.
-    @inline(__always)
-    package func spanID(ofRequest request: UInt64, at started: Int64) -> SpanID {
-        let mixed = Self.mix(UInt64(bitPattern: started) ^ Self.mix(request &+ second))
-        return SpanID(mixed == 0 ? 1 : mixed)
+        // A span of its own also where the trace is that of a caller, which sends many requests with one trace.
+        let span = Self.mix(low ^ second)
+        return (TraceID(high: high, low: high | low == 0 ? 1 : low), SpanID(span == 0 ? 1 : span))
     }
 
     /// The ID of a further span of a request.

@@ -1,5 +1,6 @@
 """The processes of one scenario: the issuer of tokens, the session store, and the gateway under callgrind."""
 
+import http.server
 import json
 import os
 import pathlib
@@ -7,11 +8,13 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 
 TIMEOUT = 60
+
 
 class NotThere(Exception):
     """A process did not start, or a tool is missing."""
@@ -110,6 +113,33 @@ class Redis:
 
     def close(self):
         end(self.process)
+
+
+class Collector:
+    """A collector of traces, which takes every span."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.requests += 1
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.Handler)
+        self.server.requests = 0
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class CountedGateway:

@@ -18,7 +18,7 @@ import urllib.request
 
 import conversation
 import counting
-from machinery import CountedGateway, Issuer, NotThere, Redis, post
+from machinery import Collector, CountedGateway, Issuer, NotThere, Redis, post
 
 CONFIGURATION = """
 version: 1
@@ -27,7 +27,7 @@ admin: { address: "127.0.0.1:{admin}" }
 log: { level: info, format: json }
 store: { url: "{store}" }
 sessions: { cache_ttl: 1m }
-{browser}{rate_limits}providers:
+{browser}{rate_limits}{tracing}providers:
   apple: { kind: apple, audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }
 {users}upstreams:
   origin: { endpoints: ["http://127.0.0.1:{upstream}"{endpoints}]{policies} }
@@ -102,6 +102,8 @@ class Scenario:
     policies: str = ""
     rules: str = ""
     target: str = "upstream: origin"
+    # The share of requests with a trace; none at all without tracing.
+    sampled: str = ""
     # Of each request.
     fields: tuple = ()
     tokens: int = 1
@@ -123,6 +125,9 @@ class Scenario:
             for name in ("endpoints", "policies", "rules", "target"):
                 settings[name] = getattr(self, name).replace("{upstream}", settings["upstream"])
             settings |= {"rate_limits": RATE_LIMITS, "limits": LIMITS} if self.has_limits else {"rate_limits": "", "limits": ""}
+            settings["tracing"] = ""
+            if self.sampled:
+                settings["tracing"] = f"tracing: {{ otlp: {keep(Collector()).url}, sample: {self.sampled} }}\n"
             if self.has_cookie:
                 (folder / "users").write_text(USERS, encoding="utf-8")
                 settings["users"] = "  staff: { kind: password, users: \"htpasswd:users\" }\n"
@@ -271,6 +276,8 @@ SCENARIOS = [
     Scenario("hashed", "one known Apple token, two endpoints by the hash of the subject", endpoints=BALANCED.format(weight=1, upstream="{upstream}"), policies=", balance: hash:subject"),
     Scenario("split", "one known Apple token, two upstreams that share a route", policies=" }" + OTHER[:-2], target=SPLIT),
     Scenario("mirrored", "one known Apple token, a route that copies one of a million requests", policies=" }" + OTHER[:-2], target=MIRROR),
+    Scenario("not sampled", "one known Apple token, with tracing that samples no request", sampled="0%"),
+    Scenario("sampled", "one known Apple token, with a trace of every request", is_known_hit=False, sampled="100%"),
     Scenario("cors", "one known Apple token from a page of another origin", rules=CORS, fields=((b"origin", b"https://app.example.com"),)),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

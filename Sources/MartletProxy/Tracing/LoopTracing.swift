@@ -38,6 +38,8 @@ struct LoopTracing: ~Copyable {
     /// Whether requests are traced, or some in progress may be.
     private(set) var isOn = false
     private(set) var rules: TracingRules?
+    /// That of `rules`, which is not copied with it for every request.
+    private var sampler: TraceSampler?
     private let receiver: (any SpanReceiving)?
     private let source: TraceIDSource
     /// By the index of the exchange.
@@ -61,6 +63,7 @@ struct LoopTracing: ~Copyable {
     /// Applies a configuration. What was traced before may be in progress.
     mutating func adopt(_ next: TracingRules?) {
         rules = next
+        sampler = next?.sampler
         isOn = receiver != nil && (next != nil || isOn)
     }
 
@@ -77,16 +80,24 @@ struct LoopTracing: ~Copyable {
     /// - Returns: `nil` where requests are not traced.
     @inline(__always)
     func identity(of exchange: Handle<Exchange>, started: Int64) -> Identity? {
-        guard let rules else { return nil }
-        let parent = owned(exchange)?.parent
-        let trace = parent?.trace ?? source.traceID(ofRequest: exchange.raw, at: started)
-        return Identity(
-            trace: trace, span: source.spanID(ofRequest: exchange.raw, at: started),
-            isSampled: parent?.isSampled ?? rules.sampler.samples(trace))
+        guard let sampler else { return nil }
+        let (trace, span) = source.ids(ofRequest: exchange.raw, at: started)
+        guard isKept(exchange), let parent = entries[exchange.offset].parent else {
+            return Identity(trace: trace, span: span, isSampled: sampler.samples(trace))
+        }
+        return Identity(trace: parent.trace, span: span, isSampled: parent.isSampled)
     }
 
     /// `tracestate` of a request's parent; may be empty.
     func state(of exchange: Handle<Exchange>) -> [UInt8] { owned(exchange)?.state ?? [] }
+
+    /// The spans of a request whose head has been written; `nil` if it is not sampled.
+    ///
+    /// A head is written with the trace, so nothing has to be worked out again.
+    @inline(__always)
+    func traceOfWritten(_ exchange: Handle<Exchange>) -> RequestTrace? {
+        isKept(exchange) ? entries[exchange.offset].trace : nil
+    }
 
     /// The spans of a request; `nil` if it is not sampled.
     mutating func trace(of exchange: Handle<Exchange>, started: Int64) -> RequestTrace? {
@@ -113,15 +124,17 @@ struct LoopTracing: ~Copyable {
     }
 
     /// What is kept of a request, if anything.
+    func owned(_ exchange: Handle<Exchange>) -> Entry? { isKept(exchange) ? entries[exchange.offset] : nil }
+
+    /// Whether anything is kept of a request.
     @inline(__always)
-    func owned(_ exchange: Handle<Exchange>) -> Entry? {
-        exchange.offset < entries.count && entries[exchange.offset].owner == exchange ? entries[exchange.offset] : nil
+    func isKept(_ exchange: Handle<Exchange>) -> Bool {
+        exchange.offset < entries.count && entries[exchange.offset].owner == exchange
     }
 
     /// Forgets a request.
     mutating func release(_ exchange: Handle<Exchange>) {
-        guard exchange.offset < entries.count, entries[exchange.offset].owner == exchange else { return }
-        entries[exchange.offset] = Entry()
+        if isKept(exchange) { entries[exchange.offset] = Entry() }
     }
 
     /// Keeps the spans of a request that has ended, until they are handed over.

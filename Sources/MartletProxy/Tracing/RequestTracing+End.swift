@@ -9,6 +9,9 @@ extension RequestTracing {
     /// Ends the spans of a request, before its access record is written.
     @inline(never)
     static func finish(_ exchange: Handle<Exchange>, microseconds: Int, _ loop: inout LoopState) {
+        // What was sent to an upstream had its trace by then.
+        let wasSent = loop.exchanges[exchange].forwarding.attempts > 0
+        if wasSent && !loop.context.tracing.isKept(exchange) { return }
         defer { loop.context.tracing.release(exchange) }
         guard let trace = trace(of: exchange, &loop) else { return }
         let entry = loop.context.tracing.owned(exchange)

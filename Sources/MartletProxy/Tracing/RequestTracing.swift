@@ -37,15 +37,16 @@ enum RequestTracing {
         guard let identity = loop.context.tracing.identity(of: exchange, started: started) else { return }
         // The empty line comes behind.
         unsafe lent.pointee.forwarding.head.truncate(to: lent.pointee.forwarding.head.count &- 2)
-        let state = loop.context.tracing.state(of: exchange)
-        if !state.isEmpty {
-            unsafe lent.pointee.forwarding.head.append("tracestate: ")
-            unsafe lent.pointee.forwarding.head.append(state)
-            unsafe lent.pointee.forwarding.head.append("\r\n")
+        if loop.context.tracing.isKept(exchange) {
+            let state = loop.context.tracing.state(of: exchange)
+            if !state.isEmpty {
+                unsafe lent.pointee.forwarding.head.append("tracestate: ")
+                unsafe lent.pointee.forwarding.head.append(state)
+                unsafe lent.pointee.forwarding.head.append("\r\n")
+            }
         }
         unsafe lent.pointee.forwarding.head.append(
             traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
-        unsafe lent.pointee.forwarding.head.append("\r\n")
         guard identity.isSampled, loop.context.tracing.trace(of: exchange, started: started) != nil else { return }
         let agent = unsafe head.values(of: "user-agent", bytes).first.map { String(decoding: $0, as: UTF8.self) }
         loop.context.tracing.change(exchange) { $0.userAgent = agent }
@@ -106,7 +107,7 @@ extension RequestTracing {
     /// A request is about to be sent to an endpoint: its head names the span of the attempt.
     @inline(never)
     static func beginAttempt(of exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ loop: inout LoopState) {
-        guard let trace = trace(of: exchange, &loop) else { return }
+        guard let trace = loop.context.tracing.traceOfWritten(exchange) else { return }
         let number = loop.exchanges[exchange].forwarding.attempts
         let id = trace.nextSpan()
         let lent = unsafe loop.exchanges.all.address(of: exchange)

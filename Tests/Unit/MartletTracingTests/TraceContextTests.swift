@@ -64,21 +64,21 @@ import Testing
         var traces: Set<TraceID> = []
         for request in 0..<100 as Range<UInt64> {
             for started in 0..<100 as Range<Int64> {
-                let trace = source.traceID(ofRequest: request, at: started)
-                #expect(trace.isValid && trace == source.traceID(ofRequest: request, at: started))
+                let trace = source.ids(ofRequest: request, at: started).trace
+                #expect(trace.isValid && trace == source.ids(ofRequest: request, at: started).trace)
                 traces.insert(trace)
             }
         }
         #expect(traces.count == 10_000)
-        #expect(TraceIDSource(seeds: 1, 3).traceID(ofRequest: 1, at: 1) != source.traceID(ofRequest: 1, at: 1))
-        let server = source.spanID(ofRequest: 1, at: 1)
+        #expect(TraceIDSource(seeds: 1, 3).ids(ofRequest: 1, at: 1) != source.ids(ofRequest: 1, at: 1))
+        let server = source.ids(ofRequest: 1, at: 1).span
         let spans = Set((1..<1000).map { source.spanID(UInt64($0), after: server) })
         #expect(spans.count == 999 && !spans.contains(server) && spans.allSatisfy(\.isValid))
     }
 
     @Test func `the share of traces that is sampled is the configured one, and a larger one has the smaller`() {
         let source = TraceIDSource(seeds: 7, 8)
-        let traces = (0..<100_000).map { source.traceID(ofRequest: UInt64($0), at: 5) }
+        let traces = (0..<100_000).map { source.ids(ofRequest: UInt64($0), at: 5).trace }
         for (millionths, expected) in [(0, 0...0), (10_000, 800...1200), (500_000, 49_000...51_000)] {
             let sampler = TraceSampler(millionths: millionths)
             #expect(expected.contains(traces.count { sampler.samples($0) }), "\(millionths)")
