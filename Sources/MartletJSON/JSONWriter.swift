@@ -4,6 +4,7 @@ package struct JSONWriter {
 
     package init() {}
 
+    /// Makes room for that many bytes.
     package mutating func reserve(_ count: Int) { bytes.reserveCapacity(count) }
 
     mutating func write(_ value: JSONValue) {

@@ -67,20 +67,22 @@ import Testing
             func tail(_ name: String, _ options: [String]) throws -> ChildProcess {
                 try ChildProcess(Executable.martlet(), ["tail"] + options + admin, output: folder, name: name)
             }
-            let (all, rejected) = (try tail("all", []), try tail("rejected", ["--reason", "auth.credential_missing", "--json"]))
+            let all = try tail("all", [])
+            let rejected = try tail("rejected", ["--reason", "auth.credential_missing", "--json"])
             try waitUntil("both show the same request") { () throws in
                 _ = try (gateway.get("/public/a"), gateway.get("/closed"))
                 return all.output.contains("GET /closed") && rejected.output.contains("/closed")
             }
             #expect(all.output.contains("  200  GET /public/a  "), "\(all.output)")
             let lines = rejected.output.split(separator: "\n").compactMap { LogLine(String($0)) }
-            #expect(!lines.isEmpty && lines.allSatisfy { $0["reason"] == "auth.credential_missing" }, "\(rejected.output)")
+            #expect(
+                !lines.isEmpty && lines.allSatisfy { $0["reason"] == "auth.credential_missing" }, "\(rejected.output)")
             try gateway.stop()
             for reader in [all, rejected] {
                 #expect(try reader.wait() == .exited(0) && reader.errorOutput.isEmpty, "\(reader.errorOutput)")
             }
-            let nobody = try run(Executable.martlet(), ["tail"] + admin)
-            #expect(nobody.ending == .exited(69) && nobody.output.isEmpty, "\(nobody)")
+            let none = try run(Executable.martlet(), ["tail"] + admin)
+            #expect(none.ending == .exited(69) && none.output.isEmpty, "\(none)")
         }
     }
 
