@@ -22,6 +22,11 @@ let evolving: [SwiftSetting] =
         .unsafeFlags(["-package-cmo", "-allow-non-resilient-access"], .when(configuration: .release)),
     ]
 
+/// Rooms of which nothing is on the path of a request are optimized for size. Not where the package is a dependency.
+let small: [SwiftSetting] =
+    Context.packageDirectory.contains("/checkouts/")
+    ? [] : [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
 /// What the executable defines is visible to plugins, which link against nothing: with a static Swift library, all of
 /// that library as well, as an object file that stands before the archives (`.tools/release`).
 let exporting: [LinkerSetting] = [
@@ -36,6 +41,8 @@ struct Room {
     var folder = "Sources"
     /// Whether plugins may import it.
     var isPublic = false
+    /// Whether it is off the path of requests.
+    var isSmall = false
     var tests = true
     var testImports: [Target.Dependency] = []
     /// Files beside the tests that they open by path.
@@ -47,7 +54,7 @@ struct Room {
         var list: [Target] = [
             .target(
                 name: name, dependencies: imports, path: "\(folder)/\(name)", exclude: excludes,
-                swiftSettings: isPublic ? strict + evolving : strict)
+                swiftSettings: strict + (isPublic ? evolving : []) + (isSmall ? small : []))
         ]
         if tests {
             list.append(
@@ -136,7 +143,7 @@ let rooms: [Room] = [
             "MartletBalancing", "MartletTracing", "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
-    Room(name: "MartletPages", imports: ["MartletCore"]),
+    Room(name: "MartletPages", imports: ["MartletCore"], isSmall: true),
     Room(
         name: "MartletProxy",
         imports: [
@@ -207,10 +214,12 @@ let rooms: [Room] = [
             "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletResponder", "MartletIO", "MartletBrowser", "MartletPages", "MartletTracing",
         ],
+        isSmall: true,
         testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletSimulator",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletResponder"],
+        isSmall: true,
         testImports: ["MartletConfig", "MartletProvider", "WeChatProvider"]),
     Room(
         name: "MartletAdmin",
@@ -219,6 +228,7 @@ let rooms: [Room] = [
             "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletResponder", "MartletReports",
             "MartletCrypto", "CLinux", "CDashboard",
         ],
+        isSmall: true,
         excludes: ["Dashboard"]),
     Room(
         name: "MartletServer",
@@ -232,6 +242,7 @@ let rooms: [Room] = [
             "MartletReports", "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
+        isSmall: true,
         testImports: ["MartletHTTP", "MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
@@ -241,7 +252,8 @@ let rooms: [Room] = [
             "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
             "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
             "CLinux", "CCurl",
-        ]),
+        ],
+        isSmall: true),
 ]
 
 /// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard.

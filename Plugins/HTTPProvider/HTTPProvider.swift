@@ -171,7 +171,7 @@ final class CallState: Sendable {
                     name: "circuit_open", help: "1 while the service is not called.", kind: .gauge,
                     value: isOpen ? 1 : 0),
                 .init(
-                    name: "rejections", help: "Credentials that are rejected without a call.", kind: .gauge,
+                    name: "cached_rejections", help: "Credentials that are rejected without a call.", kind: .gauge,
                     value: Double(rejections)),
             ])
     }

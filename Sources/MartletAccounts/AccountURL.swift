@@ -29,6 +29,14 @@ package enum AccountURL: Sendable {
         }
     }
 
+    /// Whether the database is on this machine, or its server is verified with TLS.
+    package var isVerified: Bool {
+        switch self {
+        case .sqlite: true
+        case .postgresql(let url): (try? PostgreSQLTarget(url))?.isVerified ?? false
+        }
+    }
+
     private static let unknownScheme = "it must start with sqlite: or postgresql://"
 }
 

@@ -47,14 +47,17 @@ struct MetricsWriter {
     var whole: String { format == .openMetrics ? text + "# EOF\n" : text }
 
     /// Begins a family.
+    ///
+    /// The names of counters are compared without `_total`, as OpenMetrics compares them: with both families, a scraper
+    /// would reject the whole page.
     /// - Returns: `false`, with nothing written, if there is already a family of that name.
     @discardableResult
     mutating func family(_ name: String, _ kind: Kind, _ help: String) -> Bool {
-        guard names.insert(name).inserted else { return false }
+        let base = kind == .counter && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
+        guard names.insert(base).inserted else { return false }
         current = name
-        var family = name
         // In OpenMetrics, the family of a counter has the name without the suffix of its samples.
-        if format == .openMetrics, kind == .counter, name.hasSuffix("_total") { family.removeLast(6) }
+        let family = format == .openMetrics ? base : name
         let help = MetricsWriter.escape(help, quotes: format == .openMetrics)
         text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind.rawValue)\n"
         return true

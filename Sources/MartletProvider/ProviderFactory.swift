@@ -62,7 +62,8 @@ package import MartletConfig
     package let storesRecords: Bool
     /// What its calls are limited to; `nil` if they run beside others.
     package var bulkhead: BulkheadLimits?
-    private let buildProvider: @Sendable (ProviderContext, Bulkhead?) throws(ConfigurationError) -> ProviderHandle
+    private let buildProvider:
+        @Sendable (ProviderContext, Bulkhead?, ProviderHandle?) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
@@ -71,18 +72,19 @@ package import MartletConfig
         transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
         redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
         storesRecords = (configuration as? any UserConfiguring)?.storesRecords ?? false
-        buildProvider = { (context, bulkhead) throws(ConfigurationError) in
-            ProviderHandle(try Plugin(configuration, context: context), name: name, bulkhead: bulkhead)
+        buildProvider = { (context, bulkhead, previous) throws(ConfigurationError) in
+            ProviderHandle(
+                try Plugin(configuration, context: context), name: name, bulkhead: bulkhead, replacing: previous)
         }
     }
 
     /// Builds the provider, without I/O and without starting it.
-    /// - Parameter previous: the same provider of the configuration before: its calls still count.
+    /// - Parameter previous: the same provider of the configuration before: its calls still count, and its counters go on.
     package func build(
         _ context: ProviderContext, replacing previous: ProviderHandle? = nil
     ) throws(ConfigurationError) -> ProviderHandle {
-        guard let bulkhead else { return try buildProvider(context, nil) }
+        guard let bulkhead else { return try buildProvider(context, nil, previous) }
         let known = previous?.bulkhead.flatMap { $0.limits == bulkhead ? $0 : nil }
-        return try buildProvider(context, known ?? Bulkhead(name, bulkhead, clock: context.clock))
+        return try buildProvider(context, known ?? Bulkhead(name, bulkhead, clock: context.clock), previous)
     }
 }

@@ -35,15 +35,21 @@ package final class ProviderHandle: Sendable {
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
     /// What is counted of the credentials of requests that it verified, and of logins.
-    package let verifications = CallRecorder()
-    package let logins = CallRecorder()
+    package let verifications: CallRecorder
+    package let logins: CallRecorder
     /// What its calls are kept apart by; `nil` if they run beside others.
     package let bulkhead: Bulkhead?
 
-    package init<Plugin: Provider>(_ provider: Plugin, name: String, bulkhead: Bulkhead? = nil) {
+    /// - Parameter previous: the provider of that name before a reload, whose counters go on.
+    package init<Plugin: Provider>(
+        _ provider: Plugin, name: String, bulkhead: Bulkhead? = nil, replacing previous: ProviderHandle? = nil
+    ) {
         self.name = name
         self.bulkhead = bulkhead
         kind = Plugin.kind
+        let counted = previous.flatMap { $0.kind == Plugin.kind ? $0 : nil }
+        verifications = counted?.verifications ?? CallRecorder()
+        logins = counted?.logins ?? CallRecorder()
         self.provider = provider
         authenticating = provider as? any Authenticating
         // On a thread of others, it could block them.

@@ -276,7 +276,7 @@ SCENARIOS = [
     Scenario("hashed", "one known Apple token, two endpoints by the hash of the subject", endpoints=BALANCED.format(weight=1, upstream="{upstream}"), policies=", balance: hash:subject"),
     Scenario("split", "one known Apple token, two upstreams that share a route", policies=" }" + OTHER[:-2], target=SPLIT),
     Scenario("mirrored", "one known Apple token, a route that copies one of a million requests", policies=" }" + OTHER[:-2], target=MIRROR),
-    Scenario("not sampled", "one known Apple token, with tracing that samples no request", sampled="0%"),
+    Scenario("not sampled", "one known Apple token, with tracing that samples no request", is_known_hit=False, sampled="0%"),
     Scenario("sampled", "one known Apple token, with a trace of every request", is_known_hit=False, sampled="100%"),
     Scenario("cors", "one known Apple token from a page of another origin", rules=CORS, fields=((b"origin", b"https://app.example.com"),)),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),

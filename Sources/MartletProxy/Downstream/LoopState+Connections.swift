@@ -3,6 +3,7 @@ internal import MartletCore
 internal import MartletHTTP2
 internal import MartletReports
 internal import MartletResponder
+internal import MartletTLS
 
 /// Connections that have not proven anything yet: the PROXY header, failed handshakes, and which one gives way when all
 /// places are taken.
@@ -38,6 +39,7 @@ extension LoopState {
             debug.connection(
                 "TLS handshake failed", code, client: downstreams[downstream].origin.address.text.description)
         }
+        if code == .tlsHTTPRequest { downstreams[downstream].transport.rejectClearText() }
         close(downstream: downstream)
     }
 

@@ -209,7 +209,10 @@ package struct Blueprint: Sendable {
     private static func checkAccounts(_ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics) {
         guard let url = accounts?.url else { return }
         do throws(AccountError) {
-            _ = try AccountURL(url.value)
+            guard try !AccountURL(url.value).isVerified else { return }
+            diagnostics.warning(
+                .configInsecure, at: url.location,
+                "accounts: the server is on another machine and not verified; use sslmode=verify-full")
         } catch {
             diagnostics.error(error.code, at: url.location, error.message)
         }
@@ -275,7 +278,15 @@ package struct Blueprint: Sendable {
             diagnostics.error(error.code, at: Self.location(of: error.code, store), error.message)
             return nil
         }
-        if url.seeds.contains(where: \.isOnNetwork) { warnAboutSeal(store, &diagnostics) }
+        if url.seeds.contains(where: \.isOnNetwork) {
+            warnAboutSeal(store, &diagnostics)
+            if url.security == nil {
+                diagnostics.warning(
+                    .configInsecure, at: location,
+                    "store: sessions and the password of a store on another machine can be read on the way; "
+                        + "use rediss://")
+            }
+        }
         return .redis(url)
     }
 

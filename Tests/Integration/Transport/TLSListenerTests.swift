@@ -260,6 +260,11 @@ struct TLSCertificates: Sendable {
         try withGateway(certificates.listener()) { gateway, upstream, _ throws in
             let client = try gateway.connect()
             try client.send(text)
+            if text.hasPrefix("GET") {
+                let response = try client.response(to: "GET")
+                #expect(response.status == 400 && response.text.contains("\"code\":\"request_invalid\""), "\(response)")
+                #expect(response["Connection"] == "close")
+            }
             #expect(client.socket.isEnded(within: .seconds(5)))
             #expect(upstream.requests.isEmpty)
         }

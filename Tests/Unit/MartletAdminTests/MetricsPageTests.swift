@@ -269,6 +269,8 @@ import Testing
             .init(name: "fetches", help: "The same again.", kind: .counter, value: 9),
             .init(name: "bad name-é", help: "Bad.", kind: .gauge, value: .infinity),
             .init(name: "state", help: "The name of a family of ours.", kind: .gauge, value: 7),
+            // One name in OpenMetrics, where that of a counter has no suffix.
+            .init(name: "fetches", help: "A gauge with the name of a counter.", kind: .gauge, value: 3),
         ]
         fixture.providers = [
             ReportFixture.provider("one", .ready, gauges), ReportFixture.provider("two", .degraded, gauges),
@@ -280,6 +282,7 @@ import Testing
             #expect(page.value("martlet_provider_fetches_total", ["provider": name]) == 4)
             #expect(page.value("martlet_provider_bad_name___", ["provider": name]) == .infinity)
         }
+        #expect(page.kinds["martlet_provider_fetches_total"] == "counter" && page.kinds["martlet_provider_fetches"] == nil)
         #expect(page.value("martlet_provider_state", ["provider": "two", "kind": "apple", "state": "degraded"]) == 1)
         #expect(page.value("martlet_provider_state", ["provider": "two", "kind": "apple", "state": "ready"]) == 0)
         #expect(page.value("martlet_provider_state", ["provider": "two"]) == nil)

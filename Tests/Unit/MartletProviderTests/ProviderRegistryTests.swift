@@ -57,6 +57,21 @@ import Testing
         #expect(diagnostics.errors.map(\.code) == [code])
     }
 
+    @Test func `counts on after a reload, also with other settings`() throws {
+        let factory = try #require(Self.registry.factory(for: "greeting"))
+        var diagnostics = Diagnostics()
+        func prepared(_ word: String) throws -> PreparedProvider {
+            try #require(factory.prepare(Self.block([("word", word)]), name: "hall", into: &diagnostics))
+        }
+        let first = try prepared("hello").build(Self.context)
+        first.logins.count(.milliseconds(1), failed: true)
+        first.verifications.count(.milliseconds(1), failed: false)
+        let second = try prepared("goodbye").build(Self.context, replacing: first)
+        #expect(second.logins.counts == first.logins.counts && second.logins.counts.failures == 1)
+        #expect(second.verifications.counts.calls == 1)
+        #expect(try prepared("hello").build(Self.context).logins.counts.calls == 0)
+    }
+
     @Test func `lists its kinds`() {
         #expect(Self.registry.kinds == ["greeting"])
         #expect(Self.registry.factory(for: "parting") == nil)

@@ -257,6 +257,23 @@ private struct SourceStub: Authenticating {
         #expect(lines == (warns ? [expected] : []))
     }
 
+    @Test(arguments: [
+        ("store: { url: \"redis://10.9.9.9:6379\" }", "can be read on the way", true),
+        ("store: { url: \"redis+sentinel://s1,s2/main\" }", "can be read on the way", true),
+        ("store: { url: \"rediss://10.9.9.9:6379\" }", "can be read on the way", false),
+        ("store: { url: \"redis://localhost:6379\" }", "can be read on the way", false),
+        ("accounts: { url: \"postgresql://m@10.9.9.9/m\" }", "use sslmode=verify-full", true),
+        ("accounts: { url: \"postgresql://m@10.9.9.9/m?sslmode=require\" }", "use sslmode=verify-full", true),
+        ("accounts: { url: \"postgresql://m@10.9.9.9/m?sslmode=verify-full\" }", "use sslmode=verify-full", false),
+        ("accounts: { url: \"postgresql://m@127.0.0.1/m\" }", "use sslmode=verify-full", false),
+        ("accounts: { url: \"sqlite:m.db\" }", "use sslmode=verify-full", false),
+    ])
+    func `warns of stores on other machines that are not verified`(block: String, text: String, warns: Bool) {
+        let (blueprint, lines) = read(configuration(more: block))
+        #expect(blueprint != nil)
+        #expect(lines.contains { $0.contains(text) && $0.contains("warning: ") } == warns, "\(lines)")
+    }
+
     private static let signingKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
     @Test(
@@ -283,7 +300,7 @@ private struct SourceStub: Authenticating {
         "postgresql://u:plan%zted@db.test/m",
     ])
     func `rejects an invalid URL of the account store`(url: String) {
-        #expect(read(configuration(more: "accounts: { url: 'postgresql://u:planted@db.test/m' }")).1 == [])
+        #expect(read(configuration(more: "accounts: { url: 'postgresql://u:planted@127.0.0.1/m' }")).1 == [])
         let (blueprint, lines) = read(configuration(more: "accounts: { url: '\(url)' }"))
         #expect(blueprint == nil && lines.count == 1)
         #expect(lines.first?.hasPrefix("gw.yaml:6:18: error: invalid account store URL: ") == true)
