@@ -301,15 +301,26 @@ def in_container(system):
     system.run("systemctl", "start", "martlet")
     expect(request("http://127.0.0.1:80/public/hello", network=network)[0] == 200, "port 80 does not respond")
 
-    system.run("sh", "-c", "echo line >/var/log/martlet/access.log; chown martlet:martlet /var/log/martlet/access.log")
-    # Another signal, which does nothing: the executable may be of a version that does not write files.
-    system.run("sed", "-i", "s/SIGUSR1/SIGCONT/", "/etc/logrotate.d/martlet")
-    system.run("logrotate", "--force", "/etc/logrotate.d/martlet")
-    system.run("ls", "/var/log/martlet/access.log.1")
+    check_rotation(system, network)
     remove(system, added="/etc/martlet/credentials/accounts.key")
     left = system.run("systemctl", "is-active", "martlet", check=False).stdout.strip()
     expect(left != "active", "the service runs after a purge")
     return f"{int(memory) // 1000} MB of memory; reload, credentials, sockets; upgraded over itself: {said}"
+
+
+def check_rotation(system, network):
+    """Access lines go to a file, which logrotate renames and the gateway opens again."""
+    log = "/var/log/martlet/access.log"
+    change(system, "^admin:", f"log: {{ access: {{ file: {log} }} }}\\n\\nadmin:")
+    system.run("systemctl", "restart", "martlet")
+    seen = lambda path, file: eventually(
+        lambda: system.run("grep", "-q", path, file, check=False).returncode == 0, f"{path} is in {file}")
+    request("http://127.0.0.1:80/public/before", network=network)
+    seen("/public/before", log)
+    system.run("logrotate", "--force", "/etc/logrotate.d/martlet")
+    seen("/public/before", f"{log}.1")
+    request("http://127.0.0.1:80/public/after", network=network)
+    seen("/public/after", log)
 
 
 def change(system, old, new):
