@@ -15,9 +15,13 @@ internal import MartletCore
 
     /// A message about a file with a secret that others than its owner may read; `nil` if only the owner may, or if the
     /// permissions cannot be read.
+    ///
+    /// The group of a file of root's is one that an administrator has chosen: `root:martlet`, mode 0640.
     package static func exposure(_ path: String) -> String? {
         var mode: UInt32 = 0
-        guard (try? withStatus(of: path, { mode = $0.st_mode })) != nil, mode & 0o044 != 0 else { return nil }
+        var owner: UInt32 = 0
+        guard (try? withStatus(of: path, { (mode, owner) = ($0.st_mode, $0.st_uid) })) != nil else { return nil }
+        guard mode & (owner == 0 ? 0o004 : 0o044) != 0 else { return nil }
         let who = mode & 0o004 != 0 ? "everyone" : "its group"
         let bits = String(mode & 0o777, radix: 8)
         return "\(quoted(path)) holds a secret but is readable by \(who) (mode 0\(bits)): chmod 600 or 400"

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MartletAdmin
 import MartletConfig
 import MartletCore
@@ -87,6 +88,8 @@ private struct Certificates: Sendable {
             let key = folder.file("key-\(mode).pem")
             try FileManager.default.copyItem(atPath: good.keyFile, toPath: key)
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: key)
+            // The group of a file of root's is its administrator's choice.
+            if geteuid() == 0 { #expect(unsafe chown(key, 65534, 0) == 0) }
             let (blueprint, lines) = read(pair(good.certificateFile, key))
             #expect(blueprint != nil)
             #expect(lines.count == (who == nil ? 0 : 1), "\(lines)")
