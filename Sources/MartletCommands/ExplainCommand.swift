@@ -23,6 +23,8 @@ struct ExplainCommand: Command {
     private let callerPath: String?
     private let isJSON: Bool
     private let registry: ProviderRegistry
+    /// `nil` where the configuration is explained, not a running gateway.
+    private let running: RunningExplanation?
 
     /// - Throws: `UsageError` for options that cannot be combined.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
@@ -50,6 +52,7 @@ struct ExplainCommand: Command {
         method = options["method"] ?? "GET"
         isJSON = options.has("json")
         self.registry = program.registry
+        running = RunningExplanation(options, program.registry, method: method, target: target, host: host)
     }
 
     private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
@@ -60,6 +63,7 @@ struct ExplainCommand: Command {
     }
 
     func run() async -> ExitCode {
+        if let running { return running.run() }
         let (blueprint, diagnostics) = ConfigurationText.blueprint(configurationPath, registry)
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
@@ -200,26 +204,36 @@ extension ExplainCommand {
         grammar.details = """
             Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
             upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
+            With --admin a running gateway explains it, which also knows the sessions of its own memory.
             """
-        grammar.options = [
-            .config,
-            .value("path", "PATH", .text, "path and query, as in the request line"),
-            .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
-            .value("method", "METHOD", .text, "default: GET"),
-            .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
-            .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
-            .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
-            .value(
-                "as", "FILE", .file,
-                "a JSON file with the assumed caller, instead of a credential; - for standard input"),
-            .json,
-        ]
-        grammar.alternatives = [.exactlyOne("path", "url"), .atMostOne("url", "host"), .atMostOne("token", "as")]
+        grammar.options =
+            [
+                .value("path", "PATH", .text, "path and query, as in the request line"),
+                .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
+                .value("method", "METHOD", .text, "default: GET"),
+                .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
+                .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
+                .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
+                .value(
+                    "as", "FILE", .file,
+                    "a JSON file with the assumed caller, instead of a credential; - for standard input"),
+                .json,
+            ] + AdminAddress.options
+        grammar.alternatives =
+            [
+                .exactlyOne("path", "url"), .atMostOne("url", "host"), .atMostOne("token", "as"),
+                .atMostOne("as", "admin"),
+                .atMostOne("as", "address"),
+            ] + AdminAddress.alternatives
         grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
         grammar.example(
             "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")
+        grammar.example(
+            "martlet explain --path /v1/orders --token token.txt --admin http://127.0.0.1:9901",
+            "by the running gateway, with the sessions of its memory")
         grammar.exits = [
-            .ok: "forwarded", .rejected: "rejected", .unavailable: "undecidable because a dependency is unavailable",
+            .ok: "forwarded", .rejected: "rejected",
+            .unavailable: "undecidable because a dependency is unavailable, or no gateway is running",
             .configuration: "the configuration has errors",
         ]
     }

@@ -88,6 +88,19 @@ import Testing
             #expect(!found.text.contains(tokens.access))
             let without = try client.exchange("GET", "/explain?url=https://api.example.com/v1/x")
             #expect((without.object["verdict"] as? [String: Any])?["code"] as? String == "credential_missing")
+            let folder = try TemporaryFolder()
+            let token = try folder.write(tokens.access + "\n", to: "token")
+            let command = ["explain", "--path", "/v1/x", "--admin", "http://\(stage.gateway.admin)"]
+            let explained = try run(Executable.martlet(), command + ["--token", token])
+            #expect(explained.ending == .exited(0) && explained.output.contains(tokens.subject), "\(explained)")
+            let rejected = try run(Executable.martlet(), command)
+            #expect(rejected.ending == .exited(1) && rejected.output.contains("401 credential_missing"), "\(rejected)")
+            let json = try run(
+                Executable.martlet(), command + ["--json", "--header", "Authorization: Bearer \(tokens.access)"])
+            #expect(json.ending == .exited(0) && json.output.contains(#""outcome":"forwarded""#), "\(json)")
+            let twice = try run(
+                Executable.martlet(), command + ["--token", token, "--header", "Authorization: Bearer x"])
+            #expect(twice.ending == .exited(64) && twice.output.isEmpty, "\(twice)")
             // The session goes on as before.
             #expect(try stage.gateway.get("/v1/x", bearer(tokens.access)).status == 200)
         }

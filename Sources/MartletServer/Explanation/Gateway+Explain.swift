@@ -30,7 +30,10 @@ extension Gateway {
             .explain(request)
         await graph.accounts?.store.shutdown()
         if !isInMemory { graph.store.shutdown() }
-        return ExplanationDocument(ExplanationPage(request, explanation, running.blueprint)).object
+        let page = ExplanationPage(request, explanation, running.blueprint)
+        var document = ExplanationDocument(page).object
+        document["text"] = .string(page.text)
+        return document
     }
 
     /// - Returns: whether there can be accounts.
