@@ -23,8 +23,11 @@ enum AdminEvents {
             ], body: [])
         if request.method == "HEAD" { return response }
         guard let parts = events.open(EventFilter(wanted)) else {
-            return AdminProblem(status: 503, code: "busy", allow: nil)
+            response = AdminProblem(status: 503, code: "busy", allow: nil)
                 .response(request.requestID, with: ["detail": .string("\(EventReaders.limit) readers are connected")])
+            // Readers beyond the limit would take the connections that probes need.
+            response.closes = true
+            return response
         }
         response.parts = parts
         return response

@@ -13,6 +13,8 @@ package struct LocalResponse: Sendable {
     package var caller: NamedCaller?
     /// The body of a response that comes in parts after ``body``, as long as the client stays; HTTP/1.1 only.
     package var parts: AsyncStream<[UInt8]>?
+    /// Whether the connection is closed after the response; HTTP/1.1 only.
+    package var closes = false
     /// Whether the connection is closed, or the stream reset, instead of a response: a fault that a simulator injects.
     package var isAborted = false
 

@@ -86,6 +86,28 @@ import Testing
         }
     }
 
+    @Test func `have a hundred readers, and close the connections of more`() throws {
+        try withOpenGateway { gateway, _ throws in
+            var readers: [HTTPClient] = []
+            for _ in 0..<100 {
+                let reader = try HTTPClient(to: gateway.admin)
+                try reader.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                readers.append(reader)
+            }
+            try waitUntil("all have one") { () throws in
+                let more = try HTTPClient(to: gateway.admin)
+                try more.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                guard try more.response(to: "HEAD").status == 503 else {
+                    readers.append(more)
+                    return false
+                }
+                return more.socket.isEnded(within: .seconds(2))
+            }
+            #expect(readers.count >= 100)
+            #expect(try gateway.askAdmin("/livez").status == 200)
+        }
+    }
+
     @Test func `reject parameters that do not exist`() throws {
         try withOpenGateway { gateway, _ throws in
             for query in ["x=1", "route=a&route=b", "route=%zz"] {

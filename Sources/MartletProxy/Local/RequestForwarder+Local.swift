@@ -114,7 +114,7 @@ extension RequestForwarder {
         let isComplete = loop.exchanges[exchange].body.isComplete
         loop.exchanges[exchange].response.start(
             status: response.status,
-            closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
+            closes: response.closes || !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
         loop.context.scratch.pending[exchange].removeAll()
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
