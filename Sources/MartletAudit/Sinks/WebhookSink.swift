@@ -32,7 +32,8 @@ final class WebhookSink: AuditSink {
     }
 
     let name = "webhook"
-    let retryLimit = Duration.seconds(10)
+    /// Longer than a collector needs to start again: meanwhile events wait in the queue, which is bounded.
+    let retryLimit = Duration.seconds(300)
     let isCertain = false
 
     func open() throws(AuditError) -> AuditStart { .new(torn: nil) }

@@ -15,8 +15,11 @@ final class LostEvents: Sendable {
 final class AuditWriter: Sendable {
     /// How often the file is compared with its path.
     private static let checkInterval = Duration.seconds(5)
-    /// The pause between two attempts.
+    /// The pause between the first two attempts; later ones are twice as long each, up to a second.
     private static let retryInterval = Duration.milliseconds(100)
+    private static let longestRetryInterval = Duration.seconds(1)
+    /// How long a destination may fail before the log says so, while its lines still wait.
+    private static let outageLimit = Duration.seconds(5)
     /// How long lines are attempted to be written once the log ends.
     private static let endLimit = Duration.seconds(1)
     /// How long the process before this one may need the file.
@@ -237,6 +240,7 @@ final class AuditWriter: Sendable {
         let isOver: @Sendable () -> Bool = {
             clock.monotonicTime.since(begin) >= (queue.isEnding ? min(limit, Self.endLimit) : limit)
         }
+        var pause = Self.retryInterval
         while true {
             switch sink.write(rest, until: isOver) {
             case .written:
@@ -246,7 +250,10 @@ final class AuditWriter: Sendable {
             case .failed(let written, let error):
                 rest = rest.dropFirst(written)
                 guard isOver() else {
-                    queue.rest(Self.retryInterval)
+                    if clock.monotonicTime.since(begin) >= Self.outageLimit { outages.failed(error) }
+                    // A short limit is for a disk or a socket, which are attempted evenly.
+                    queue.rest(limit > Self.outageLimit ? pause : Self.retryInterval)
+                    pause = min(pause * 2, Self.longestRetryInterval)
                     continue
                 }
                 lose(rest.count { !$0.isHead })
