@@ -38,7 +38,9 @@ final class AccountHealthRecorder: Sendable {
             guard content.health.state != .stopped else { return nil }
             content.health.state = .ready
             // Most calls find no outage, and need no time.
-            return content.outage.isActive ? content.outage.succeeded(at: clock.monotonicTime) : nil
+            guard content.outage.isActive else { return nil }
+            content.health.detail = ""
+            return content.outage.succeeded(at: clock.monotonicTime)
         }
         if let span { logger.info("account store available again", ("seconds", String(span.wholeSeconds))) }
     }

@@ -63,14 +63,20 @@ package struct AdminAccess: Sendable {
 
     /// Whether a page of another site has caused the request; a link that is followed is not one.
     private static func isFromAnotherSite(_ request: LocalRequest) -> Bool {
-        if let site = request.field("Sec-Fetch-Site"), site != "same-origin", site != "none" {
-            let isLink = request.method == "GET" && request.field("Sec-Fetch-Mode") == "navigate"
-            return !isLink
+        if values(of: "Sec-Fetch-Site", request).contains(where: { $0 != "same-origin" && $0 != "none" }) {
+            let isLink = request.method == "GET" && values(of: "Sec-Fetch-Mode", request) == ["navigate"]
+            guard isLink else { return true }
         }
-        guard let origin = request.field("Origin") else { return false }
-        guard let host = request.field("Host") else { return true }
-        return origin.lowercased() != "http://\(host.lowercased())"
-            && origin.lowercased() != "https://\(host.lowercased())"
+        let host = request.field("Host")?.lowercased()
+        return values(of: "Origin", request).contains { origin in
+            guard let host else { return true }
+            return origin.lowercased() != "http://\(host)" && origin.lowercased() != "https://\(host)"
+        }
+    }
+
+    /// Every value of a field: a page must not be taken for another one by repeating it.
+    private static func values(of name: String, _ request: LocalRequest) -> [String] {
+        request.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
     private static func isFromPage(_ request: LocalRequest) -> Bool {

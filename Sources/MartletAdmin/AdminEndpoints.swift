@@ -40,13 +40,18 @@ package final class AdminEndpoints: Sendable {
         guard AdminHosts(source.adminHosts).accept(request.field("Host"), local: request.local) else {
             return AdminProblem.hostNotAllowed.response(request.requestID)
         }
+        // Its target is no path, so that it names no resource.
+        guard request.method != "CONNECT" else {
+            return AdminProblem.methodNotAllowed(["GET", "HEAD"]).response(request.requestID)
+        }
         guard let resource = AdminResource(path: request.path) else {
             return AdminProblem.notFound.response(request.requestID)
         }
         guard resource.methods.contains(request.method) else {
             return AdminProblem.methodNotAllowed(resource.methods).response(request.requestID)
         }
-        if let rejection = source.adminAccess.rejection(of: request, for: resource.need(request.method)) {
+        let need = resource == .explain ? AdminExplain.need(request) : resource.need(request.method)
+        if let rejection = source.adminAccess.rejection(of: request, for: need) {
             return rejection.response(request.requestID)
         }
         return await respond(to: request, resource)
@@ -64,7 +69,7 @@ package final class AdminEndpoints: Sendable {
         case .accounts: await documents().accounts ?? AdminProblem.notFound.response(request.requestID)
         case .upstreams: await upstreams(request)
         case .file(let file): file.response
-        case .events: AdminEvents.respond(to: request, events)
+        case .events: AdminEvents.respond(to: request, events, source.loggedSubject)
         case .logLevel: AdminLogLevel.respond(to: request, source)
         case .explain: await AdminExplain(source).respond(to: request)
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)

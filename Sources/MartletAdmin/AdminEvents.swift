@@ -4,7 +4,10 @@ internal import MartletResponder
 
 /// `GET /events`: finished requests as server-sent events (WHATWG HTML), with filters.
 enum AdminEvents {
-    static func respond(to request: LocalRequest, _ events: RequestEvents) -> LocalResponse {
+    /// - Parameter loggedSubject: a subject as access lines name it.
+    static func respond(
+        to request: LocalRequest, _ events: RequestEvents, _ loggedSubject: (String) -> String?
+    ) -> LocalResponse {
         var wanted: [(name: String, value: String)] = []
         var decoder = FormDecoder(Array(request.query.utf8))
         guard let pairs = try? decoder.pairs() else { return invalid("the query is malformed", request) }
@@ -22,7 +25,7 @@ enum AdminEvents {
                 ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"),
             ], body: [])
         if request.method == "HEAD" { return response }
-        guard let parts = events.open(EventFilter(wanted)) else {
+        guard let parts = events.open(EventFilter(wanted, loggedSubject)) else {
             response = AdminProblem(status: 503, code: "busy", allow: nil)
                 .response(request.requestID, with: ["detail": .string("\(EventReaders.limit) readers are connected")])
             // Readers beyond the limit would take the connections that probes need.

@@ -34,6 +34,21 @@ struct AdminExplain {
         return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
     }
 
+    /// What a request for an explanation needs.
+    ///
+    /// The result for a password is as good as a login, and is not throttled like one: without the token any client on
+    /// this machine could guess passwords.
+    static func need(_ request: LocalRequest) -> AdminAccess.Need {
+        let hasPassword = credentials(in: request).contains { field in
+            field.value.drop { $0 == " " || $0 == "\t" }.lowercased().hasPrefix("basic")
+        }
+        return hasPassword ? .change : .reading
+    }
+
+    private static func credentials(in request: LocalRequest) -> [(name: String, value: String)] {
+        request.fields.filter { $0.name.lowercased() == credentialField.lowercased() }
+    }
+
     private struct InvalidQuestion: Error {
         let detail: String
     }
@@ -41,6 +56,7 @@ struct AdminExplain {
     private static func question(_ request: LocalRequest) throws(InvalidQuestion) -> ExplanationQuestion {
         var question = ExplanationQuestion()
         var url: String?
+        var known: Set<String> = []
         var decoder = FormDecoder(Array(request.query.utf8))
         let pairs: [(name: [UInt8], value: Secret)]
         do { pairs = try decoder.pairs() } catch { throw InvalidQuestion(detail: "the query is malformed") }
@@ -49,7 +65,11 @@ struct AdminExplain {
             guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw InvalidQuestion(detail: "a parameter has a control character")
             }
-            switch String(decoding: name, as: UTF8.self) {
+            let name = String(decoding: name, as: UTF8.self)
+            guard name == "header" || known.insert(name).inserted else {
+                throw InvalidQuestion(detail: "the parameter '\(name)' is repeated")
+            }
+            switch name {
             case "path": question.target = text
             case "url": url = text
             case "method": question.method = text
@@ -69,10 +89,9 @@ struct AdminExplain {
             }
             (question.target, question.host) = (parsed.target, parsed.host)
         }
-        guard question.target.hasPrefix("/") else {
-            throw InvalidQuestion(detail: "path or url is required")
-        }
-        let credentials = request.fields.filter { $0.name.lowercased() == credentialField.lowercased() }
+        guard !question.target.isEmpty else { throw InvalidQuestion(detail: "path or url is required") }
+        guard question.target.hasPrefix("/") else { throw InvalidQuestion(detail: "path must begin with /") }
+        let credentials = credentials(in: request)
         guard credentials.count < 2 else { throw InvalidQuestion(detail: "\(credentialField) is repeated") }
         if let credential = credentials.first {
             question.fields.append(Secret(Array("Authorization: \(credential.value)".utf8)))

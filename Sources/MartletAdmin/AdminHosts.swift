@@ -20,7 +20,8 @@ struct AdminHosts {
         // Only the canonical spelling of an address is accepted.
         guard let address = SocketEndpoint(literal: host, port: 0) else { return false }
         if host == "127.0.0.1" || host == "::1" { return true }
-        guard let local, !local.isUnix else { return false }
+        guard let local, !local.isUnix else { return address.isLoopback }
+        if address.isLoopback, local.isLoopback { return true }
         return address.addressBytes == local.addressBytes
     }
 
@@ -42,7 +43,11 @@ struct AdminHosts {
         } else {
             host = rest.prefix { $0 != ":" }
             rest = rest.dropFirst(host.count)
-            if host.hasSuffix(".") { host = host.dropLast() }
+            if host.hasSuffix(".") {
+                host = host.dropLast()
+                // Names may end with the root's dot, addresses may not.
+                guard SocketEndpoint(literal: String(host), port: 0) == nil else { return nil }
+            }
         }
         guard !host.isEmpty, rest.isEmpty || isPort(rest) else { return nil }
         return String(host)

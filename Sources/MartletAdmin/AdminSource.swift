@@ -32,6 +32,9 @@ package protocol AdminSource: AnyObject, Sendable {
     /// Has finished requests watched, or not any more.
     func watchRequests(_ watcher: (any RequestWatching)?)
 
+    /// A subject as access lines name it, escaped or as its hash; `nil` if they name none.
+    func loggedSubject(_ subject: String) -> String?
+
     /// Sets a log level instead of the configured one.
     /// - Parameter span: how long; `nil` until a reload with another `log.level`.
     func changeLogLevel(_ level: LogLevel, for span: Duration?)

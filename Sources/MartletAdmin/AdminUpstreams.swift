@@ -25,7 +25,8 @@ struct AdminUpstreams {
     ) -> LocalResponse {
         guard let endpoint = endpoint(in: request) else {
             return AdminProblem(status: 400, code: "request_invalid", allow: nil).response(
-                request.requestID, with: ["detail": "the body must be an object with the member endpoint, a URL"])
+                request.requestID,
+                with: ["detail": "the body must be an object with the member endpoint, a URL, and no other"])
         }
         switch source.drain(endpoint, of: upstream, isDrained: isDrained) {
         case .done:
@@ -45,7 +46,9 @@ struct AdminUpstreams {
 
     private static func endpoint(in request: LocalRequest) -> String? {
         guard request.bodyBytes <= limits.maximumBytes else { return nil }
-        return (try? JSON.parse(request.body, limits: limits))?.object?["endpoint"]?.string
+        guard let body = (try? JSON.parse(request.body, limits: limits))?.object, body.members.count == 1
+        else { return nil }
+        return body["endpoint"]?.string
     }
 
     // MARK: State

@@ -7,24 +7,33 @@ private import Synchronization
 struct EventFilter: Sendable, Equatable {
     static let names = ["route", "subject", "reason"]
 
-    /// Parts of a line: within a string its quotes are escaped, so that only a member can have them.
-    private let members: [[UInt8]]
+    /// Parts of a line, of which it has to have one of each list: within a string its quotes are escaped, so that only a
+    /// member can have them.
+    private let members: [[[UInt8]]]
 
-    /// - Parameter wanted: the values by the names of the members.
-    init(_ wanted: [(name: String, value: String)]) {
-        members = wanted.map { Array("\"\($0.name)\":".utf8) + JSON.write(JSONValue.string($0.value)) }
+    /// - Parameters:
+    ///   - wanted: the values by the names of the members.
+    ///   - loggedSubject: a subject as access lines name it, which is wanted as well.
+    init(_ wanted: [(name: String, value: String)], _ loggedSubject: (String) -> String? = { _ in nil }) {
+        members = wanted.map { name, value in
+            var values = [value]
+            if name == "subject", let logged = loggedSubject(value), logged != value { values.append(logged) }
+            return values.map { Array("\"\(name)\":".utf8) + JSON.write(JSONValue.string($0)) }
+        }
     }
 
     var isEmpty: Bool { members.isEmpty }
 
     func accepts(_ line: [UInt8]) -> Bool {
-        members.allSatisfy { member in
-            guard line.count >= member.count, let first = member.first else { return false }
-            for start in 0...(line.count - member.count) where line[start] == first {
-                if line[start..<start + member.count].elementsEqual(member) { return true }
-            }
-            return false
+        members.allSatisfy { values in values.contains { Self.has(line, $0) } }
+    }
+
+    private static func has(_ line: [UInt8], _ member: [UInt8]) -> Bool {
+        guard line.count >= member.count, let first = member.first else { return false }
+        for start in 0...(line.count - member.count) where line[start] == first {
+            if line[start..<start + member.count].elementsEqual(member) { return true }
         }
+        return false
     }
 }
 

@@ -56,6 +56,14 @@ package struct CallerNames: Sendable {
         Self.append(sessionID ?? "", to: &out)
     }
 
+    /// A subject as lines name it; `nil` if they do not.
+    package func name(of subject: String) -> String? {
+        var out = ByteBuffer()
+        write(subject: subject, sessionID: nil, into: &out)
+        guard let parts = unsafe Self.parts(of: out.bytes) else { return nil }
+        return String(decoding: out.array[parts.subject], as: UTF8.self)
+    }
+
     /// Appends a text: visible ASCII as it is, `%XX` for other bytes and for quotes, backslashes and percent signs.
     private static func append(_ text: String, to out: inout ByteBuffer) {
         for byte in text.utf8.prefix(maximumSubjectBytes) {

@@ -1,6 +1,7 @@
 internal import MartletAccounts
 package import MartletAdmin
 internal import MartletAudit
+internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletHealth
@@ -62,6 +63,11 @@ extension Gateway: AdminSource {
 
     /// Has finished requests of clients watched, or not any more.
     package func watchRequests(_ watcher: (any RequestWatching)?) { clientLoops?.watch(watcher) }
+
+    /// A subject as access lines name it.
+    package func loggedSubject(_ subject: String) -> String? {
+        CallerNames(graph.blueprint.configuration.log).name(of: subject)
+    }
 
     /// Sets a log level instead of the configured one, and logs it.
     package func changeLogLevel(_ level: LogLevel, for span: Duration?) { setLogLevel(level, for: span) }

@@ -93,6 +93,20 @@ import Testing
         #expect(Self.outcome(Self.protected, .reading, link, method: "GET") == "allowed")
     }
 
+    @Test func `a field of another site counts wherever it stands`() {
+        let (own, site) = (("Origin", "http://gw.example.com:9901"), ("Sec-Fetch-Site", "same-origin"))
+        let foreign = [("Origin", "http://evil.example"), ("Sec-Fetch-Site", "cross-site")]
+        for field in foreign {
+            for fields in [[own, site, field], [field, own, site]] {
+                let token = Self.bearer("Bearer \(Self.token)")
+                #expect(Self.outcome(Self.protected, .change, token + fields) == "403 cross_site", "\(fields)")
+                #expect(Self.outcome(Self.protected, .reading, fields, method: "GET") == "403 cross_site", "\(fields)")
+            }
+        }
+        let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Mode", "cors")]
+        #expect(Self.outcome(Self.protected, .reading, link, method: "GET") == "403 cross_site")
+    }
+
     @Test func `the dashboard's own page changes with the token`() {
         let token = Self.bearer("Bearer \(Self.token)")
         let page = [

@@ -30,6 +30,16 @@ import Testing
         #expect(Self.written(subject, session) == text)
     }
 
+    @Test func `of a subject alone are those in a line`() {
+        var log = LogConfiguration()
+        #expect(CallerNames(log).name(of: "a b\"%") == "a%20b%22%25")
+        log.subject = .hash
+        log.subjectKey = Secret("0123456789abcdef")
+        #expect(CallerNames(log).name(of: "a")?.count == 32)
+        log.subject = .off
+        #expect(CallerNames(log).name(of: "a") == nil)
+    }
+
     @Test func `are cut`() {
         let text = Self.written(String(repeating: "a", count: 5_000), nil)
         #expect(text == #"","subject":""# + String(repeating: "a", count: 256) + #"","session_id":""#)
