@@ -16,6 +16,8 @@ struct AdminTarget: Sendable {
     /// The value of `Host`; `nil` is that of the URL.
     var host: String?
     var token: Secret?
+    /// Whether the listener is known to require a client certificate, which commands do not have.
+    var requiresCertificate = false
 
     /// For messages.
     var name: String { socket.map { "unix:\($0)" } ?? url }
@@ -47,6 +49,8 @@ struct AdminAddress {
     ]
     /// Which of them exclude each other.
     static let alternatives: [CommandGrammar.Alternatives] = [.atMostOne("admin", "address")]
+    /// What exit code 78 of their commands means.
+    static let configurationExit = "the configuration has no admin listener, or admin: in it has errors"
     private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
 
     /// Whether the configuration is named.
@@ -143,13 +147,18 @@ struct AdminAddress {
     // MARK: Configuration
 
     private func configured() throws(StartError) -> AdminConfiguration {
-        let (configuration, diagnostics) = ConfigurationText.configuration(path, registry)
-        guard let configuration else {
+        let (admin, diagnostics, otherErrors) = ConfigurationText.admin(path, registry)
+        guard !diagnostics.hasErrors else {
             Output.report(diagnostics)
             throw StartError(
-                code: "server.no_configuration", message: "the configuration has errors", exit: .configuration)
+                code: "server.no_configuration", message: "the admin listener cannot be read from the configuration",
+                exit: .configuration)
         }
-        guard let admin = configuration.admin else { throw AdminAddress.noAdmin }
+        if otherErrors > 0 {
+            Output.error(
+                "warning: \(TerminalText.escaped(path)) has errors, which 'martlet check' shows; only admin: is used\n")
+        }
+        guard let admin else { throw AdminAddress.noAdmin }
         return admin
     }
 
@@ -172,5 +181,6 @@ extension AdminTarget {
     fileprivate mutating func pin(_ tls: ListenerTLS) {
         guard let certificate = tls.certificates.first?.certificate.value else { return }
         (authorityFile, isPinned) = (certificate, true)
+        requiresCertificate = tls.clientAuthentication == .required
     }
 }

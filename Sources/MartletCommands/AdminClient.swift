@@ -29,7 +29,7 @@ internal import MartletServer
     ///   - fields: more header fields.
     ///   - receive: gets the body of a 200 in parts instead of the response, until it returns `false`.
     /// - Throws: `server.not_running` if there is no connection, `server.certificate_untrusted`,
-    ///   `server.not_answering` without a complete response in time.
+    ///   `server.handshake_failed`, `server.not_answering` without a complete response in time.
     func request(
         _ path: String, method: String = "GET", json: [UInt8]? = nil, fields: [(name: String, value: String)] = [],
         receive: (([UInt8]) -> Bool)? = nil
@@ -105,6 +105,19 @@ internal import MartletServer
         StartError(code: "server.client_failed", message: "libcurl setup failed", exit: .internalFault)
     }
 
+    private var isEncrypted: Bool { target.url.hasPrefix("https:") }
+
+    private var invalid: (ErrorCode, String) { ("server.not_answering", "no valid response from \(target.name)") }
+
+    /// The listener has ended the connection: with TLS 1.3 that is seen as late as the response is read.
+    private func handshakeFailure(_ result: CURLcode) -> (ErrorCode, String) {
+        let reason =
+            target.requiresCertificate
+            ? "admin.tls.client_auth is required, and commands have no client certificate"
+            : "TLS failed, or the listener requires a client certificate (\(unsafe String(cString: curl_easy_strerror(result))))"
+        return ("server.handshake_failed", "\(target.name) has ended the connection: \(reason)")
+    }
+
     private func failure(_ result: CURLcode) -> StartError {
         let (code, message): (ErrorCode, String)
         switch result {
@@ -115,7 +128,11 @@ internal import MartletServer
             (code, message) = ("server.certificate_untrusted", "\(target.name): \(reason)")
         case _ where isTooLarge:
             (code, message) = ("server.not_answering", "the response from \(target.name) is too large")
-        default: (code, message) = ("server.not_answering", "no valid response from \(target.name) in time")
+        case CURLE_OPERATION_TIMEDOUT:
+            (code, message) = ("server.not_answering", "no valid response from \(target.name) in time")
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING:
+            (code, message) = isEncrypted ? handshakeFailure(result) : invalid
+        default: (code, message) = invalid
         }
         return StartError(code: code, message: message, exit: .unavailable)
     }

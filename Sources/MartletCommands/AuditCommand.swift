@@ -15,7 +15,8 @@ struct AuditCommand: Command {
 
     private let files: [String]
     private let keyFiles: [String]
-    private let configuration: String?
+    private let configuration: String
+    private let isNamed: Bool
     private let wantedHead: String?
     private let asJSON: Bool
     private let registry: ProviderRegistry
@@ -28,7 +29,7 @@ struct AuditCommand: Command {
             throw Options.UsageError(message: "--head requires a hash, as verify prints it")
         }
         keyFiles = options.all("key")
-        configuration = options["config"]
+        (configuration, isNamed) = (ConfigurationPath.of(options), ConfigurationPath.isNamed(options))
         asJSON = options.has("json")
         registry = program.registry
     }
@@ -70,11 +71,9 @@ struct AuditCommand: Command {
             keys.append(key)
         }
         guard keyFiles.isEmpty else { return keys }
-        let path = configuration ?? "config.yaml"
-        let exists = unsafe access(path, R_OK) == 0
-        guard configuration != nil || exists else { return [] }
-        let (blueprint, diagnostics) = Blueprint.read(
-            path, registry: registry, environment: SystemInformation.environment)
+        let exists = unsafe access(configuration, R_OK) == 0
+        guard isNamed || exists else { return [] }
+        let (blueprint, diagnostics) = ConfigurationText.blueprint(configuration, registry)
         guard let blueprint else {
             Output.report(diagnostics)
             return nil

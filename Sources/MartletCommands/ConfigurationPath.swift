@@ -17,6 +17,24 @@ enum ConfigurationPath {
         choose(options["config"], environment: SystemInformation.environment, exists: exists)
     }
 
+    /// The argument of commands that take the configuration as one, too.
+    static let argument = CommandArgument.optional("FILE", .file, "the configuration, as for --config")
+
+    /// Whether it is chosen by an option or the environment, and not where it happens to be.
+    static func isNamed(_ options: Options) -> Bool {
+        options["config"] != nil || SystemInformation.environment(variable).map { !$0.isEmpty } ?? false
+    }
+
+    /// The path of the configuration for a command that takes it as an argument, too.
+    /// - Throws: `UsageError` if it is given both ways.
+    static func ofArgument(_ options: Options) throws(Options.UsageError) -> String {
+        guard let file = options.words.first else { return of(options) }
+        guard options["config"] == nil else {
+            throw Options.UsageError(message: "FILE cannot be combined with --config")
+        }
+        return file
+    }
+
     /// The file of the system is used only where the working directory has none; without both, errors name the local one.
     static func choose(
         _ option: String?, environment: (String) -> String?, exists: (String) -> Bool
@@ -44,34 +62,42 @@ enum ConfigurationText {
                 text: String(decoding: text, as: UTF8.self), name: standardInput, registry: registry,
                 environment: environment)
         } catch {
-            return (nil, unreadable(error.message))
+            return (nil, unreadable(error.message, in: standardInput))
         }
     }
 
-    /// Reads a configuration without the parts that providers decode.
-    static func configuration(
+    /// The admin listener of a configuration, for a command that needs nothing else of it.
+    ///
+    /// Where other blocks have errors, `admin:` alone is decoded: the gateway that runs has an older configuration, and an
+    /// operator who looks at it has to reach it now.
+    /// - Returns: the block, `nil` with `off` and after errors of its own; the diagnostics that concern it; and how many
+    ///   errors others have.
+    static func admin(
         _ path: String, _ registry: ProviderRegistry
-    ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
+    ) -> (admin: AdminConfiguration?, diagnostics: Diagnostics, otherErrors: Int) {
         let environment = SystemInformation.environment
-        let kinds = registry.kinds.map(\.rawValue)
-        guard path == "-" else {
-            return GatewayConfiguration.load(path: path, environment: environment, knownKinds: kinds)
-        }
+        let name = path == "-" ? standardInput : path
+        let text: [UInt8]
         do throws(ArgumentFileError) {
-            return GatewayConfiguration.decode(
-                text: try ArgumentFile.readWhole(path, "the configuration", limit: limit), file: standardInput,
-                environment: environment, knownKinds: kinds)
+            text = try ArgumentFile.readWhole(path, "the configuration", limit: limit)
         } catch {
-            return (nil, unreadable(error.message))
+            return (nil, unreadable(path == "-" ? error.message : "\(error.message)\(hint)", in: name), 0)
         }
+        let (whole, diagnostics) = GatewayConfiguration.decode(
+            text: text, file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue))
+        if let whole { return (whole.admin, Diagnostics(), 0) }
+        let (admin, own) = GatewayConfiguration.decodeAdmin(text: text, file: name, environment: environment)
+        return (admin, own, diagnostics.errors.count - own.errors.count)
     }
+
+    private static let hint = "; pass its path with --config FILE, or create one with 'martlet init'"
 
     static let limit = 1 << 20
 
-    private static func unreadable(_ message: String) -> Diagnostics {
+    private static func unreadable(_ message: String, in name: String) -> Diagnostics {
         var diagnostics = Diagnostics()
         diagnostics.error(
-            .configFileUnreadable, at: SourceLocation(file: standardInput, line: 1, column: 1), message)
+            .configFileUnreadable, at: SourceLocation(file: name, line: 1, column: 1), message)
         return diagnostics
     }
 }

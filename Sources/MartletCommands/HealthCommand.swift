@@ -57,7 +57,7 @@ extension HealthCommand {
         grammar.alternatives = AdminAddress.alternatives
         grammar.example("martlet health --admin http://127.0.0.1:9901", "without a configuration")
         grammar.exits = [
-            .ok: "ready", .unavailable: "not ready or not running", .configuration: "the configuration has errors",
+            .ok: "ready", .unavailable: "not ready or not running", .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -1,3 +1,4 @@
+internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
@@ -8,12 +9,15 @@ struct LogLevelCommand: Command {
     private let admin: AdminAddress
     private let options: Options
 
-    /// - Throws: `UsageError` for a level that does not exist.
+    /// - Throws: `UsageError` for a level that does not exist, and a span that is no duration or too long.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         let (levels, word) = (LogLevel.allCases.map(\.name), options.words.first ?? "")
         guard levels.contains(word) else {
             let hint = Suggestion.phrase(for: word, among: levels)
             throw Options.UsageError(message: "expected one of \(levels.joined(separator: ", "))\(hint)")
+        }
+        if let span = options["for"], AdminLogLevel.span(span) == nil {
+            throw Options.UsageError(message: "--for must be \(AdminLogLevel.spans)")
         }
         self.options = options
         admin = AdminAddress(options, program.registry)
@@ -55,7 +59,7 @@ extension LogLevelCommand {
         grammar.example("martlet log-level debug --for 10m", "why credentials are rejected")
         grammar.exits = [
             .ok: "set", .unavailable: "no gateway is running, or it rejects the request",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -8,39 +8,51 @@ struct ReloadCommand: Command {
     private static let timeout = Duration.seconds(15)
 
     private let admin: AdminAddress
+    private let printsJSON: Bool
 
     init(_ options: Options, _ program: Program) {
         admin = AdminAddress(options, program.registry)
+        printsJSON = options.has("json")
     }
 
     func run() -> ExitCode {
         do throws(StartError) {
             let client = AdminClient(try admin.target(), timeout: ReloadCommand.timeout)
             let response = try client.request("/reload", method: "POST")
-            return ReloadCommand.report(response)
+            return report(response)
         } catch {
             Output.error("martlet reload: \(error)\n")
             return error.exit
         }
     }
 
-    private static func report(_ response: AdminClient.Response) -> ExitCode {
-        let limits = JSONLimits(maximumDepth: 4, maximumBytes: response.body.count)
-        let document = (try? JSON.parse(response.body, limits: limits))?.object
+    private func report(_ response: AdminClient.Response) -> ExitCode {
+        let document = response.document?.object
+        // What is not the response of a gateway is no document to be printed.
+        if printsJSON, let document, response.status == 200 || document["code"] != nil {
+            Output.line(response.text)
+            return Self.exit(response.status, document)
+        }
         for diagnostic in document?["diagnostics"]?.array ?? [] {
             if let text = diagnostic.string { Output.error("\(text)\n") }
         }
-        switch (response.status, document?["status"]?.string, document?["code"]?.string) {
-        case (200, "reloaded", _):
-            Output.line("reloaded")
-            return .ok
-        case (422, _, "configuration_refused"):
+        let exit = Self.exit(response.status, document)
+        switch exit {
+        case .ok: Output.line("reloaded")
+        case .configuration:
             Output.error("martlet reload: configuration not reloaded; the running configuration stays in effect\n")
-            return .configuration
-        case (_, _, let code):
-            Output.error(
-                "martlet reload: not reloaded: status \(response.status), \(code ?? "not a response of a gateway")\n")
-            return .unavailable
+        default:
+            let code = document?["code"]?.string.map(TerminalText.escaped) ?? "not a response of a gateway"
+            Output.error("martlet reload: not reloaded: status \(response.status), \(code)\n")
+        }
+        return exit
+    }
+
+    private static func exit(_ status: Int, _ document: JSONObject?) -> ExitCode {
+        switch (status, document?["status"]?.string, document?["code"]?.string) {
+        case (200, "reloaded", _): .ok
+        case (422, _, "configuration_refused"): .configuration
+        default: .unavailable
         }
     }
 }
@@ -50,13 +62,17 @@ extension ReloadCommand {
         grammar.details = """
             Has the running gateway reload its configuration, through its admin listener, and waits for the result.
             """
-        grammar.options = AdminAddress.options
+        grammar.options =
+            [.flag("json", "print the response of the gateway, as JSON, also where it is a rejection")]
+            + AdminAddress.options
         grammar.alternatives = AdminAddress.alternatives
         grammar.example("martlet reload", "ends with 78 if the new configuration has errors")
+        grammar.example("martlet reload --json", "for a pipeline: the response with its diagnostics")
         grammar.exits = [
             .ok: "reloaded", .unavailable: "no gateway is running",
             .configuration:
-                "the new configuration has errors, which are printed, and the old one stays in effect",
+                "the new configuration has errors, which are printed, and the old one stays in effect; or "
+                + AdminAddress.configurationExit,
         ]
     }
 }

@@ -97,7 +97,10 @@ extension TailCommand {
         grammar.options =
             [
                 .value("route", "NAME", .text, "only requests of this route"),
-                .value("subject", "SUBJECT", .text, "only requests of this caller, as access lines name it"),
+                .value(
+                    "subject", "SUBJECT", .text,
+                    "only requests of this caller, as upstreams see it or as access lines name it"
+                ),
                 .value("reason", "CODE", .text, "only requests with this reason, such as auth.credential_expired"),
                 .flag("json", "print the events as JSON, one a line"),
             ] + AdminAddress.options
@@ -105,7 +108,7 @@ extension TailCommand {
         grammar.example("martlet tail --reason policy.claim_missing", "who gets 403, and where")
         grammar.exits = [
             .ok: "the gateway has ended", .unavailable: "no gateway is running, or it rejects the request",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -64,6 +64,8 @@ extension ErrorCode {
     public static let configUnused: ErrorCode = "config.unused"
     /// Warning: a file with a secret is readable by others than its owner.
     public static let configFileExposed: ErrorCode = "config.file_exposed"
+    /// Warning: commands and probes cannot connect to the admin listener.
+    package static let configAdminUnreachable: ErrorCode = "config.admin_unreachable"
     /// Warning: allowed, but it weakens security.
     public static let configInsecure: ErrorCode = "config.insecure"
 }

@@ -129,7 +129,8 @@ extension GatewayConfiguration {
             .configBadVersion, at: version.location, "version \(version.value) is not supported: the only one is 1")
     }
 
-    private static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
+    /// Reads `admin:`; `nil` with `off`, and after errors.
+    static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
         guard let node = reader.node("admin") else { return .standard(at: reader.location) }
         if case .scalar(let scalar) = node.content, scalar.text == "off" { return nil }
         return reader.block("admin")

@@ -17,7 +17,8 @@ extension AdminConfiguration: ConfigurationDecodable {
         ])
         .withSecret(
             "token", required: false,
-            "Authorizes changes, and reading from other machines, as `Authorization: Bearer`; at least 32 bytes.")
+            "Authorizes changes, and reading from other machines, as `Authorization: Bearer`; fewer than 32 bytes are a warning."
+        )
     }
 
     private static let minimumTokenBytes = 32
@@ -29,6 +30,12 @@ extension AdminConfiguration: ConfigurationDecodable {
         metrics = reader.optional("metrics", default: metrics)
         tls = reader.block("tls")
         if let token { checkToken(token, reader.node("token_file") == nil ? "token" : "token_file", &reader) }
+        if let tls, tls.clientAuthentication == .required {
+            reader.diagnostics.warning(
+                .configAdminUnreachable, at: reader.node("tls")?["client_auth"]?.location ?? address.location,
+                "client_auth: the commands of martlet and most probes have no client certificate, and cannot connect; "
+                    + "with optional, changes require one or the token all the same")
+        }
         guard !address.value.isLocal else { return }
         let isAuthenticated = reader.has("token") || reader.has("token_file") || tls?.clientAuthorityFile != nil
         if !isAuthenticated {

@@ -174,6 +174,19 @@ import Testing
         #expect(try Self.martlet("audit", "verify", logs.log, "--key", path).ending == .exited(78))
     }
 
+    @Test func `is verified with the key of the configuration that the environment names`() throws {
+        let logs = try LogFolder()
+        var config = GatewayConfig(endpoints: ["builtin:echo"])
+        config.more = logs.block
+        try withMartlet(config.text) { gateway throws in #expect(try gateway.get("/a").status == 200) }
+        let path = try logs.folder.write(config.text, to: "named.yaml")
+        let arguments = ["audit", "verify", logs.log]
+        let named = try run(Executable.martlet(), arguments, environment: ["MARTLET_CONFIG": path])
+        #expect(named.ending == .exited(0) && named.errorOutput.isEmpty, "\(named)")
+        let missing = try run(Executable.martlet(), arguments, environment: ["MARTLET_CONFIG": "/nowhere.yaml"])
+        #expect(missing.ending == .exited(78), "\(missing)")
+    }
+
     @Test func `has one writer`() throws {
         let logs = try LogFolder()
         var config = GatewayConfig(endpoints: ["builtin:echo"])
