@@ -165,12 +165,15 @@ extension AccountCommand {
                 ] + shared
         }
         let named = [
-            ("show", "Show an account"), ("disable", "Reject all credentials of an account"),
-            ("enable", "Accept an account's credentials again"), ("delete", "Delete an account"),
-        ].map { name, summary in
+            ("show", "Show an account", "its identities and claims"),
+            ("disable", "Reject all credentials of an account", "keeps a caller out, whatever the way to sign in"),
+            ("enable", "Accept an account's credentials again", "lets a disabled account in again"),
+            ("delete", "Delete an account", "for an owner who has asked for it elsewhere"),
+        ].map { name, summary, purpose in
             CommandGrammar(name, summary) { action in
                 action.arguments = [subject]
                 action.options = shared
+                action.example("martlet account \(name) usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3", purpose)
             }
         }
         let set = CommandGrammar("set", "Set claims of an account") { set in
@@ -188,6 +191,7 @@ extension AccountCommand {
                 subject, .several("NAME", .text, upTo: ClaimRules.maximumCount, "at least one claim"),
             ]
             unset.options = shared
+            unset.example("martlet account unset usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3 role", "takes a role away")
         }
         grammar.subcommands = [list] + named + [set, unset]
         grammar.example("martlet account list --claim role=staff", "who is staff")

@@ -134,6 +134,11 @@ extension AccountsCommand {
                 ]
             },
         ]
+        grammar.exits = [
+            .ok: "done", .rejected: "the target cannot be used or differs; with --check: the schema is behind",
+            .unavailable: "a database is unavailable or has another schema",
+            .configuration: "the configuration has errors or no accounts:",
+        ]
         grammar.example(
             "martlet accounts copy --from sqlite:martlet.db --to postgresql://martlet@db/martlet", "before the last run"
         )

@@ -16,7 +16,7 @@ struct CheckCommand: Command {
     private let registry: ProviderRegistry
 
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
-        path = ConfigurationPath.of(options)
+        path = try ConfigurationPath.ofArgument(options)
         isOnline = options.has("online")
         isStrict = options.has("strict")
         format = options["format"].flatMap(Format.init) ?? .text
@@ -120,6 +120,7 @@ struct CheckCommand: Command {
 extension CheckCommand {
     static let grammar = CommandGrammar("check", "Report all errors and warnings of a configuration") { grammar in
         grammar.details = "Reports all errors and warnings of a configuration, without starting anything."
+        grammar.arguments = [ConfigurationPath.argument]
         grammar.options = [
             .config,
             .flag(
@@ -131,6 +132,7 @@ extension CheckCommand {
                 "format", ["text", "json"],
                 "text (default): file:line:column: error: text [code]; json: one document on standard output"),
         ]
+        grammar.example("martlet check new.yaml", "a file before it is put where the gateway reads it")
         grammar.example("martlet check --strict", "for a pipeline: warnings fail, too")
         grammar.example("martlet check --online --config /etc/martlet/config.yaml", "asks every dependency")
         grammar.exits = [

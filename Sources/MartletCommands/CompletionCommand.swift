@@ -33,7 +33,9 @@ extension CompletionCommand {
             all of them itself: completing runs no program.
             """
         grammar.subcommands = [
-            CommandGrammar("bash", "For bash 4.4 or newer; it needs no bash-completion"),
+            CommandGrammar("bash", "For bash 4.4 or newer; it needs no bash-completion") { bash in
+                bash.example("martlet completion bash > /etc/bash_completion.d/martlet", "for every new shell")
+            },
             CommandGrammar("zsh", "For zsh; the file has to be named _martlet, in a folder of fpath"),
             CommandGrammar("fish", "For fish 3 or newer"),
         ]

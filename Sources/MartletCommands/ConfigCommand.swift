@@ -137,6 +137,10 @@ extension ConfigCommand {
                 ]
             },
         ]
+        grammar.exits = [
+            .ok: "done, or nothing to change", .rejected: "migrate --check: something would change",
+            .configuration: "the configuration has errors, or cannot be read or written",
+        ]
         grammar.example("martlet config show --config /etc/martlet/config.yaml", "what a gateway really uses")
         grammar.example("martlet config migrate --check", "before an upgrade")
         grammar.example("martlet config migrate --write", "rewrites config.yaml")

@@ -126,6 +126,7 @@ extension EventsCommand {
             CommandGrammar("resend", "Deliver an event again") { resend in
                 resend.arguments = [.one("ID", .text, "the id of an event, as list prints it")]
                 resend.options = [.config]
+                resend.example("martlet events resend evt_01J8Z4T9Q3V6W2X5Y7A0B1C2D3", "after its webhook was repaired")
             },
         ]
         grammar.example("martlet events list --state dead", "what was given up")

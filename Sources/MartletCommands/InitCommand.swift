@@ -30,6 +30,7 @@ extension InitCommand {
         grammar.details = "Writes a commented configuration that runs unchanged. It never overwrites a file."
         grammar.options = [
             .value("config", "FILE", .file, "the file to write; default: config.yaml in the working directory")
+                .short("c")
         ]
         grammar.example("martlet init", "writes config.yaml")
         grammar.exits = [.ok: "written", .configuration: "the file exists or cannot be written"]

@@ -168,6 +168,7 @@ extension KeyCommand {
             CommandGrammar("revoke", "Revoke a key") { revoke in
                 revoke.arguments = [id]
                 revoke.options = shared
+                revoke.example("martlet key revoke 4f1c2a9be07d", "a key that became known to others")
             },
             CommandGrammar("rotate", "Replace a key, and print the new one once") { rotate in
                 rotate.arguments = [id]
@@ -177,6 +178,7 @@ extension KeyCommand {
                             "grace", "DURATION", .duration,
                             "for how long the old key stays valid, too; default: 0s")
                     ] + shared
+                rotate.example("martlet key rotate 4f1c2a9be07d --grace 1d", "leaves a day to replace the old key")
             },
         ]
         grammar.example("martlet key create --subject billing --scope orders:read --expires 90d", "a key for a program")

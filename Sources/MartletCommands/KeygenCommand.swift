@@ -60,8 +60,14 @@ extension KeygenCommand {
             ) { $0.options = [out] },
             CommandGrammar(
                 "store", "for store.seal.key_file, which authenticates what instances read from the store"
-            ) { $0.options = [out] },
-            CommandGrammar("audit", "for audit.key_file, which signs the audit log") { $0.options = [out] },
+            ) { store in
+                store.options = [out]
+                store.example("martlet keygen store --out store.key", "a key for store.seal.key_file")
+            },
+            CommandGrammar("audit", "for audit.key_file, which signs the audit log") { audit in
+                audit.options = [out]
+                audit.example("martlet keygen audit --out audit.pem", "a key for audit.key_file")
+            },
         ]
         grammar.example("martlet keygen accounts --out account.key", "a key for accounts.key_file")
         grammar.exits = [

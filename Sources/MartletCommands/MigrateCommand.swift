@@ -357,6 +357,7 @@ extension MigrateCommand {
                         .optional("FILE", .file, "import users whom such a file lists, too; - for standard input")
                     ]
                     imports.options = shared
+                    imports.example("martlet apple migrate import users.jsonl", "after the app was transferred")
                 },
             ]
         }

@@ -36,6 +36,10 @@ struct Options: Sendable {
             }
             if !areWords, argument == "--", limit > 0 {
                 areWords = true
+            } else if let option = known.first(where: { $0.names.first == argument }), !areWords {
+                index += try parseOption(
+                    "--\(option.name)", next: arguments.dropFirst(index + 1).first, at: index, known,
+                    isSilent: grammar.isSilent)
             } else if argument.hasPrefix("--"), !areWords {
                 index += try parseOption(
                     argument, next: arguments.dropFirst(index + 1).first, at: index, known, isSilent: grammar.isSilent)

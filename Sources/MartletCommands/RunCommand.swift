@@ -20,9 +20,9 @@ struct RunCommand: Command {
     private let tickets = TLSTicketKeys(clock: .system)
 
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
-        path = ConfigurationPath.of(options)
+        path = try ConfigurationPath.ofArgument(options)
         guard path != "-" else {
-            throw Options.UsageError(message: "--config must be a file, because a reload reads it again")
+            throw Options.UsageError(message: "the configuration must be a file, because a reload reads it again")
         }
         listen = options["listen"]
         self.registry = program.registry
@@ -208,6 +208,7 @@ extension RunCommand {
             Serves until SIGTERM or SIGINT, which let requests in progress finish. SIGHUP reloads the configuration, SIGUSR2
             hands the listeners over to a new process of the executable.
             """
+        grammar.arguments = [ConfigurationPath.argument]
         grammar.options = [
             .config,
             .value(
@@ -215,7 +216,7 @@ extension RunCommand {
                 "an address that replaces server.listen: 127.0.0.1:8080, [::1]:8080, unix:/run/a.sock"),
         ]
         grammar.example("martlet run", "serves the configuration of the working directory")
-        grammar.example("martlet run --config /etc/martlet/config.yaml", "serves that of an installed gateway")
+        grammar.example("martlet run /etc/martlet/config.yaml", "serves that of an installed gateway")
         grammar.exits = [
             .ok: "clean shutdown", .unavailable: "an address is in use, or something that is required is unavailable",
             .configuration: "the configuration has errors",

@@ -90,7 +90,7 @@ extension SessionsCommand {
             gateway. What ends is rejected by every instance within a second.
             """
         grammar.arguments = [
-            .one("SUBJECT|end", .text, "the subject, as upstreams see it; or end"),
+            .one("SUBJECT|end", .words(["end"]), "the subject, as upstreams see it; or end"),
             .optional("ID", .text, "the session to end, as the list shows it"),
         ]
         grammar.options =
@@ -108,7 +108,7 @@ extension SessionsCommand {
         grammar.exits = [
             .ok: "done, also without any session", .rejected: "no such session or subject",
             .unavailable: "the store is unavailable, or no gateway is running, or it rejects the request",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

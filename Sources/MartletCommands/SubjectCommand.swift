@@ -106,7 +106,9 @@ extension SubjectCommand {
             does.
             """
         grammar.arguments = [
-            .one("SUBJECT|disable|enable|delete", .text, "the account's subject; or what to do with it"),
+            .one(
+                "SUBJECT|disable|enable|delete", .words(Action.allCases.filter { $0 != .show }.map(\.rawValue)),
+                "the account's subject; or what to do with it"),
             .optional("SUBJECT", .text, "the account's subject, behind disable, enable or delete"),
         ]
         grammar.options = [.json] + AdminAddress.options
@@ -116,7 +118,7 @@ extension SubjectCommand {
         grammar.exits = [
             .ok: "done", .rejected: "no such subject, or the gateway has no accounts",
             .unavailable: "a store is unavailable, or no gateway is running, or it rejects the request",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -117,6 +117,7 @@ extension UpstreamCommand {
             CommandGrammar("restore", "Use an endpoint again") { restore in
                 restore.arguments = named
                 restore.options = shared
+                restore.example("martlet upstream restore api http://127.0.0.1:9000", "after the update")
             },
         ]
         for index in grammar.subcommands.indices {
@@ -126,7 +127,7 @@ extension UpstreamCommand {
         grammar.example("martlet upstream drain api http://127.0.0.1:9000", "before a machine is updated")
         grammar.exits = [
             .ok: "done", .unavailable: "no such upstream or endpoint, or no gateway is running",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -130,14 +130,18 @@ extension UserCommand {
             .json, .config, .value("provider", "NAME", .text, "the provider, if several providers store users"),
         ]
         let named = [
-            ("add", "Add a user; reads the password"), ("passwd", "Change a password; reads the new one"),
-            ("disable", "Reject logins of a user"), ("enable", "Accept logins of a user again"),
-            ("delete", "Delete a user"), ("show", "Show a user and the account"),
-            ("unlock", "End the throttling after failed logins"),
-        ].map { name, summary in
+            ("add", "Add a user; reads the password", nil),
+            ("passwd", "Change a password; reads the new one", "asks for the new password, and ends the sessions"),
+            ("disable", "Reject logins of a user", "keeps a user out, and ends the sessions"),
+            ("enable", "Accept logins of a user again", "lets a disabled user in again"),
+            ("delete", "Delete a user", "removes a user who has left"),
+            ("show", "Show a user and the account", "whether a user exists, and is disabled"),
+            ("unlock", "End the throttling after failed logins", "for a user who has mistyped the password too often"),
+        ].map { (name: String, summary: String, purpose: String?) in
             CommandGrammar(name, summary) { action in
                 action.arguments = [.one("NAME", .text, "the user's name")]
                 action.options = shared
+                if let purpose { action.example("martlet user \(name) ada", purpose) }
             }
         }
         let list = CommandGrammar("list", "List users") { list in

@@ -39,6 +39,16 @@ import Testing
         ("martlet help comp", ["completion"]),
         ("martlet man martlet.", ["martlet.yaml"]),
         ("martlet health --address gate", []),
+        ("martlet subject d", ["delete", "disable"]),
+        ("martlet subject --json en", ["enable"]),
+        ("martlet subject disable d", []),
+        ("martlet sessions e", ["end"]),
+        ("martlet help user un", ["unlock"]),
+        ("martlet help user unlock u", []),
+        ("martlet check gate", ["gateway.yaml"]),
+        ("martlet run -c gate", ["gateway.yaml"]),
+        ("martlet user list -c x --lim", ["--limit"]),
+        ("martlet audit verify a gate", ["gateway.yaml"]),
     ]
 
     @Test func `bash completes commands, options, choices and files`() throws {

@@ -4,7 +4,7 @@ extension CompletionTree {
         """
         # bash completion for martlet, printed by 'martlet completion bash'
         _martlet() {
-            local current=${COMP_WORDS[COMP_CWORD]} path='' option='' word commands='' options='' index
+            local current=${COMP_WORDS[COMP_CWORD]} path='' option='' word commands='' options='' index position=0
             COMPREPLY=()
             [[ $current == '=' ]] && current=''
             for ((index = 1; index < COMP_CWORD; index++)); do
@@ -14,10 +14,12 @@ extension CompletionTree {
                     continue
                 fi
                 case "$path $word" in
-        \(bashPattern(paths.map { " \($0)" }))
+        \(bashPattern(paths.map { "' \($0)'" }))
                     path+=" $word" ;;
-        \(bashPattern(valuedOptions.map { bashKey($0.path, $0.option) }))
+        \(bashPattern(valuedOptions.flatMap { bashKeys($0.path, $0.option) }))
                     option=$word ;;
+                *)
+                    [[ $word == -* ]] || ((position += 1)) ;;
                 esac
             done
             if [[ -n $option ]]; then
@@ -34,7 +36,7 @@ extension CompletionTree {
             elif [[ -n $commands ]]; then
                 mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
             else
-                case "$path" in
+                case "$path $position" in
         \(bashArguments)
                 *)
                     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current") ;;
@@ -46,30 +48,33 @@ extension CompletionTree {
         """
     }
 
-    private func bashKey(_ path: String, _ option: CommandOption) -> String {
-        (path.isEmpty ? "" : " \(path)") + " --\(option.name)"
+    private func bashKeys(_ path: String, _ option: CommandOption) -> [String] {
+        option.names.map { "'\(path.isEmpty ? "" : " \(path)") \($0)'" }
     }
 
-    /// `'a' | 'b')`, a name a line.
-    private func bashPattern(_ names: [String]) -> String {
-        "        " + names.map { "'\($0)'" }.joined(separator: " | \\\n        ") + ")"
+    /// `'a' | 'b')`, a pattern a line.
+    private func bashPattern(_ patterns: [String]) -> String {
+        "        " + patterns.joined(separator: " | \\\n        ") + ")"
     }
 
     private func bashWords(_ node: Node) -> String {
         let key = node.path.isEmpty ? "" : " \(node.path)"
         let commands = node.subcommands.map(\.name).joined(separator: " ")
-        let options = node.options.map { "--\($0.name)" }.joined(separator: " ")
+        let options = node.options.flatMap(\.names).joined(separator: " ")
         return "    '\(key)')\n        commands='\(commands)' options='\(options)' ;;"
     }
 
     /// What completes the values of options, those with the same completion together.
     private var bashValues: String {
-        bashCases(valuedOptions.map { (bashKey($0.path, $0.option), $0.option.kind) })
+        bashCases(
+            valuedOptions.flatMap { path, option in bashKeys(path, option).map { ($0, option.kind) } })
     }
 
     private var bashArguments: String {
         bashCases(
-            nodes.flatMap { node in node.argumentKinds.prefix(1).map { (" \(node.path)", $0) } })
+            nodes.flatMap { node in
+                node.argumentKinds.map { ($0.position.map { "' \(node.path) \($0)'" } ?? "' \(node.path) '*", $0.kind) }
+            })
     }
 
     private func bashCases(_ rows: [(key: String, kind: ValueKind)]) -> String {
@@ -86,7 +91,7 @@ extension CompletionTree {
     }
 
     private func bashAction(_ kind: ValueKind) -> String? {
-        if let choices = kind.choices(self) {
+        if let choices = kind.choices {
             return "mapfile -t COMPREPLY < <(compgen -W '\(choices.joined(separator: " "))' -- \"$current\")"
         }
         switch kind {

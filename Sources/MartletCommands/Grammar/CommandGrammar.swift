@@ -78,6 +78,8 @@ enum ValueKind: Sendable, Equatable {
     case choice([String])
     /// The name of a command.
     case command
+    /// Any text, though these words have a meaning.
+    case words([String])
     /// Any other text.
     case text
 }
@@ -92,6 +94,8 @@ struct CommandOption: Sendable {
     let summary: String
     var isRepeatable = false
     var isRequired = false
+    /// The letter of its short form: `c` of `-c`.
+    var letter: String?
 
     /// An option without a value.
     static func flag(_ name: String, _ summary: String) -> Self {
@@ -119,6 +123,19 @@ struct CommandOption: Sendable {
         return option
     }
 
+    /// The option with a short form.
+    func short(_ letter: String) -> Self {
+        var option = self
+        option.letter = letter
+        return option
+    }
+
+    /// Its names as they are typed, the short one first: `-c`, `--config`.
+    var names: [String] { (letter.map { ["-\($0)"] } ?? []) + ["--\(name)"] }
+
+    /// `-c, --config FILE`, for lists.
+    var term: String { (letter.map { "-\($0), " } ?? "") + usage }
+
     /// `--config FILE`.
     var usage: String { placeholder.map { "--\(name) \($0)" } ?? "--\(name)" }
 }
@@ -128,7 +145,8 @@ extension CommandOption {
     static let config = value(
         "config", "FILE", .file,
         "the configuration, - for standard input; default: $\(ConfigurationPath.variable), else config.yaml, else "
-            + ConfigurationPath.system)
+            + ConfigurationPath.system
+    ).short("c")
     /// `--json` of commands with a document as output.
     static let json = flag("json", "print JSON")
 }

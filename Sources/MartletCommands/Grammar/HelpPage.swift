@@ -56,7 +56,7 @@ struct HelpPage {
         }
         let options = grammar.allOptions
         if !options.isEmpty {
-            sections.append("Options:\n" + TextLayout.terms(options.map { ($0.usage, $0.description) }))
+            sections.append("Options:\n" + TextLayout.terms(options.map { ($0.term, $0.description) }))
         }
         if !examples.isEmpty {
             sections.append(

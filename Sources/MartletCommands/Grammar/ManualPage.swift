@@ -75,9 +75,10 @@ struct ManualPage {
         page.paragraph(command.grammar.details.isEmpty ? command.grammar.summary + "." : command.grammar.details)
         addUsage(of: command, to: &page)
         for option in command.grammar.allOptions { page.term(option) }
-        if !command.examples.isEmpty { page.paragraph("Examples:") }
-        for example in command.examples { page.example(example.line, example.purpose) }
         let pages = [command] + command.subpages.flatMap { [$0] + $0.subpages }
+        let examples = pages.flatMap(\.grammar.examples)
+        if !examples.isEmpty { page.paragraph("Examples:") }
+        for example in examples { page.example(example.line, example.purpose) }
         for page_ in pages where page_.path.count == 2 || !page_.grammar.exits.isEmpty {
             addExits(of: page_, hasOwn: page_.path.count > 2, to: &page)
         }
@@ -163,7 +164,8 @@ struct Roff {
     mutating func term(_ option: CommandOption) {
         let value = option.placeholder.map { " \\fI\(Roff.escaped($0))\\fR" } ?? ""
         isAfterHeading = false
-        text += ".TP\n\\fB\(Roff.escaped("--" + option.name))\\fR\(value)\n"
+        let names = option.names.map { "\\fB\(Roff.escaped($0))\\fR" }.joined(separator: ", ")
+        text += ".TP\n\(names)\(value)\n"
         add(option.description)
     }
 

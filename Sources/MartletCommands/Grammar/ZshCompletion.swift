@@ -20,7 +20,7 @@ extension CompletionTree {
     }
 
     private func zshFunction(_ node: Node) -> String {
-        let options = node.options.map(zshOption)
+        let options = node.options.flatMap(zshOptions)
         guard !node.subcommands.isEmpty else {
             let specifications = (options + node.arguments.map(zshArgument)).map { "        \($0)" }
             return "\(zshName(node.path))() {\n    _arguments -s -S \\\n"
@@ -56,12 +56,16 @@ extension CompletionTree {
             """
     }
 
-    private func zshOption(_ option: CommandOption) -> String {
-        let repeated = option.isRepeatable ? "*" : ""
+    private func zshOptions(_ option: CommandOption) -> [String] {
+        let excluded = option.names.count > 1 ? "(\(option.names.joined(separator: " ")))" : ""
+        let start = option.isRepeatable ? "*" : excluded
         let summary = "[\(zshEscaped(option.summary))]"
-        guard let placeholder = option.placeholder else { return zshQuoted("\(repeated)--\(option.name)\(summary)") }
-        return zshQuoted(
-            "\(repeated)--\(option.name)=\(summary):\(zshEscaped(placeholder)):\(zshAction(option.kind))")
+        return option.names.map { name in
+            guard let placeholder = option.placeholder else { return zshQuoted("\(start)\(name)\(summary)") }
+            let separator = name.hasPrefix("--") ? "=" : ""
+            return zshQuoted(
+                "\(start)\(name)\(separator)\(summary):\(zshEscaped(placeholder)):\(zshAction(option.kind))")
+        }
     }
 
     private func zshArgument(_ argument: CommandArgument) -> String {
@@ -72,7 +76,7 @@ extension CompletionTree {
     }
 
     private func zshAction(_ kind: ValueKind) -> String {
-        if let choices = kind.choices(self) { return "(\(choices.joined(separator: " ")))" }
+        if let choices = kind.choices { return "(\(choices.joined(separator: " ")))" }
         return switch kind {
         case .file: "_files"
         case .folder: "_files -/"

@@ -59,6 +59,12 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
             }
         }
         for command in Program.commands { #expect(!command.grammar.examples.isEmpty, "\(command.grammar.name)") }
+        for page in leaves { #expect(!page.examples.isEmpty, "\(page.name)") }
+        for page in allPages where !page.grammar.subcommands.isEmpty {
+            let own = Set(page.exitRows.map(\.code.rawValue))
+            let below = Set(page.subpages.flatMap(\.exitRows).map(\.code.rawValue))
+            #expect(below.isSubset(of: own), "\(page.name): \(below.subtracting(own))")
+        }
     }
 
     @Test func `is what the parser accepts`() {
@@ -177,5 +183,29 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
         #expect(choose(nil, "", ["config.yaml", system]) == "config.yaml")
         #expect(choose(nil, nil, [system]) == system)
         #expect(choose(nil, nil, []) == "config.yaml")
+    }
+
+    @Test func `takes the file of check and run without its option`() throws {
+        func path(_ arguments: String..., of command: any Command.Type) throws(Options.UsageError) -> String {
+            try ConfigurationPath.ofArgument(Options(arguments, command.grammar))
+        }
+        for command in [CheckCommand.self, RunCommand.self] as [any Command.Type] {
+            #expect(try path("a.yaml", of: command) == "a.yaml")
+            #expect(try path("-c", "a.yaml", of: command) == "a.yaml")
+            #expect(throws: Options.UsageError.self) { try path("a.yaml", "--config", "b.yaml", of: command) }
+            #expect(throws: Options.UsageError.self) { try path("a.yaml", "b.yaml", of: command) }
+        }
+    }
+
+    @Test func `has a short form of --config in every command that has it`() throws {
+        for page in leaves {
+            guard page.grammar.options.contains(where: { $0.name == "config" }) else { continue }
+            let few = minimum(page)
+            #expect(try Options(few + ["-c", "a.yaml"], root(page))["config"] == "a.yaml", "\(page.name)")
+            #expect(!accepts(few + ["-c"], page) && !accepts(few + ["-c", "a", "--config", "b"], page), "\(page.name)")
+            #expect(page.text.contains("\n  -c, --config FILE"), "\(page.name)")
+        }
+        #expect(try Options(["add", "--", "-c"], UserCommand.grammar)["config"] == nil)
+        #expect(ManCommand.commandPage("2026-01-31").contains("\n\\fB\\-c\\fR, \\fB\\-\\-config\\fR \\fIFILE\\fR\n"))
     }
 }
