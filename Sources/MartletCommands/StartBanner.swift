@@ -40,6 +40,17 @@ struct StartBanner {
 }
 
 extension StartBanner {
+    /// The dashboard's URL; of a listener on every address one that this machine reaches, and that the listener accepts.
+    static func dashboard(_ address: String, isSecure: Bool) -> String {
+        guard !address.hasPrefix("unix:") else { return address }
+        var shown = address
+        for (wildcard, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where address.hasPrefix(wildcard)
+        {
+            shown = loopback + address.dropFirst(wildcard.count)
+        }
+        return "\(isSecure ? "https" : "http")://\(shown)/"
+    }
+
     /// The banner of a gateway that serves.
     init(_ gateway: Gateway) {
         let configuration = gateway.graph.blueprint.configuration
@@ -48,7 +59,8 @@ extension StartBanner {
             let isSecure = secure.indices.contains(index) && secure[index]
             return address.hasPrefix("unix:") ? address : "\(isSecure ? "https" : "http")://\(address)"
         }
-        dashboard = gateway.adminAddress.map { $0.hasPrefix("unix:") ? $0 : "http://\($0)/" }
+        let isAdminSecure = configuration.admin?.tls != nil
+        dashboard = gateway.adminAddress.map { Self.dashboard($0, isSecure: isAdminSecure) }
         file = configuration.source.file
         routes = configuration.routes.map(\.name.value)
         providers = configuration.providers.map(\.name.value)

@@ -22,9 +22,11 @@ struct StatusCommand: Command {
             for certificate in status["certificates"]?.array ?? [] {
                 Self.show(certificate: certificate.object ?? [:])
             }
-            try table("/routes", "routes", "ROUTE", query)
-            try table("/upstreams", "upstreams", "UPSTREAM", query)
-            try table("/providers", "providers", "PROVIDER", query)
+            let upstreams = try query.document("/upstreams")["upstreams"]?.array ?? []
+            for line in Self.unusable(upstreams, .output) { Output.line(line) }
+            table(try query.document("/routes")["routes"]?.array ?? [], "ROUTE", "TARGET")
+            table(upstreams, "UPSTREAM", "STATE")
+            table(try query.document("/providers")["providers"]?.array ?? [], "PROVIDER", "STATE")
             return .ok
         } catch {
             Output.error("martlet status: \(error)\n")
@@ -65,6 +67,24 @@ struct StatusCommand: Command {
         )
     }
 
+    /// A line for each upstream without an endpoint that gets requests, or with none that is healthy.
+    static func unusable(_ upstreams: [JSONValue], _ terminal: Terminal) -> [String] {
+        upstreams.compactMap { upstream in
+            guard let upstream = upstream.object else { return nil }
+            let states = (upstream["endpoints"]?.array ?? []).compactMap { $0.object?["state"]?.string }
+            let used = ["healthy", "slow_start"]
+            guard !states.isEmpty, !states.contains(where: used.contains) else { return nil }
+            let counts = Dictionary(grouping: states, by: \.self).sorted { $0.key < $1.key }
+            let list = counts.map { "\($0.value.count) \(TerminalText.escaped($0.key))" }.joined(separator: ", ")
+            let isPanicking = upstream["panic"]?.bool == true
+            let state =
+                isPanicking
+                ? terminal.styled("has no healthy endpoint and uses all", .yellow)
+                : terminal.styled("has no endpoint in use", .red)
+            return "  upstream \(text(upstream, "name")) \(state): \(list)"
+        }
+    }
+
     /// A certificate that expires soon, or has.
     private static func show(certificate: JSONObject) {
         let days = certificate["days_left"]?.int64 ?? 0
@@ -82,14 +102,11 @@ struct StatusCommand: Command {
         }
     }
 
-    /// The counters of the last minute of a list.
-    private func table(
-        _ path: String, _ member: String, _ head: String, _ query: AdminQuery
-    ) throws(StartError) {
-        let rows = try query.document(path)[member]?.array ?? []
+    /// The counters of the last minute of a list; its second column is the state, or the target of a route.
+    private func table(_ rows: [JSONValue], _ head: String, _ second: String) {
         guard !rows.isEmpty else { return }
         Output.line("")
-        var table = TablePrinter(head, "STATE", "RATE", "ERRORS", "P50", "P99")
+        var table = TablePrinter(head, second, "RATE", "ERRORS", "P50", "P99")
         for row in rows {
             let row = row.object ?? [:]
             let last = row["last"]?.object?["1m"]?.object ?? [:]
@@ -130,7 +147,7 @@ extension StatusCommand {
         grammar.example("martlet status --admin https://gw1.internal:9901 --json", "the same of another machine")
         grammar.exits = [
             .ok: "shown", .unavailable: "no gateway is running, or it rejects the request",
-            .configuration: "the configuration has errors",
+            .configuration: AdminAddress.configurationExit,
         ]
     }
 }

@@ -64,21 +64,35 @@ struct SubjectCommand: Command {
             Output.line(response.text)
             return .ok
         }
-        var columns = [
-            account["subject"]?.string ?? "", account["state"]?.string ?? "",
-            "created \(AdminRequests.time(account["created_at"]))",
-        ]
-        if account["disabled"] == true { columns.append("disabled \(AdminRequests.time(account["disabled_at"]))") }
-        if let deletion = account["deletion"]?.object {
-            columns.append("deletion \(AdminRequests.time(deletion["due_at"]))")
-        }
-        columns.append(account["sessions"]?.int64.map { "sessions \($0)" } ?? "sessions unknown")
-        Output.line(columns.map(TerminalText.escaped).joined(separator: "\t"))
-        for identity in account["identities"]?.array ?? [] {
-            guard let identity = identity.object else { continue }
-            Output.line(Self.columns(of: identity).map(TerminalText.escaped).joined(separator: "\t"))
-        }
+        Self.show(account, .output, print: Output.line)
         return .ok
+    }
+
+    /// Prints an account and its identities: two tables on a terminal.
+    static func show(_ account: JSONObject, _ terminal: Terminal, print: @escaping (String) -> Void) {
+        var columns = [
+            ("SUBJECT", account["subject"]?.string ?? ""), ("STATE", account["state"]?.string ?? ""),
+            ("CREATED", "created \(AdminRequests.time(account["created_at"]))"),
+        ]
+        if account["disabled"] == true {
+            columns.append(("DISABLED", "disabled \(AdminRequests.time(account["disabled_at"]))"))
+        }
+        if let deletion = account["deletion"]?.object {
+            columns.append(("DELETION", "deletion \(AdminRequests.time(deletion["due_at"]))"))
+        }
+        columns.append(("SESSIONS", account["sessions"]?.int64.map { "sessions \($0)" } ?? "sessions unknown"))
+        var table = TablePrinter(columns.map(\.0), terminal: terminal, print: print)
+        table.add(columns.map { TerminalText.escaped($0.1) }.joined(separator: "\t"))
+        table.finish()
+        let identities = (account["identities"]?.array ?? []).compactMap(\.object)
+        guard !identities.isEmpty else { return }
+        if terminal.isTerminal { print("") }
+        var identityTable = TablePrinter(
+            "PROVIDER", "SUBJECT", "LINKED", "LAST LOGIN", "CREDENTIAL", "THROTTLED", terminal: terminal, print: print)
+        for identity in identities {
+            identityTable.add(Self.columns(of: identity).map(TerminalText.escaped).joined(separator: "\t"))
+        }
+        identityTable.finish()
     }
 
     private static func columns(of identity: JSONObject) -> [String] {

@@ -71,6 +71,11 @@ struct TablePrinter {
 
     /// - Parameter head: the names of the columns.
     init(_ head: String..., terminal: Terminal = .output, print: @escaping (String) -> Void = Output.line) {
+        self.init(head, terminal: terminal, print: print)
+    }
+
+    /// A table whose columns depend on what it shows.
+    init(_ head: [String], terminal: Terminal = .output, print: @escaping (String) -> Void = Output.line) {
         self.head = head
         self.terminal = terminal
         self.print = print
@@ -116,7 +121,8 @@ struct TablePrinter {
         switch text {
         case "active", "enabled", "healthy", "ready", "up": terminal.styled(text, .green)
         case "disabled", "revoked", "expired", "dead", "unhealthy", "down": terminal.styled(text, .red)
-        case "open", "ejected", "drained", "draining", "unknown", "locked": terminal.styled(text, .yellow)
+        case "open", "ejected", "drained", "draining", "unknown", "locked", "being_deleted":
+            terminal.styled(text, .yellow)
         default: text
         }
     }
