@@ -147,7 +147,7 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
         #expect(
             HelpPage(UserCommand.grammar).page(for: ["add"]).text.hasPrefix("usage: martlet user add NAME [--json] "))
         let explain = HelpPage(ExplainCommand.grammar).text
-        #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL) [--config FILE]"), "\(explain)")
+        #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL) [--method METHOD]"), "\(explain)")
     }
 
     @Test func `keeps what is for the program itself out of lists`() {
