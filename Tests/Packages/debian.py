@@ -276,6 +276,8 @@ def in_container(system):
     change(system, "# key_file:", "key_file:")
     system.run("systemctl", "restart", "martlet")
     sign_in(network)
+    # systemd does not show credentials to the command that reloads.
+    system.run("systemctl", "reload", "martlet")
 
     before = system.run("systemctl", "show", "-P", "MainPID", "martlet").stdout
     with load(f"{GATEWAY}/public/hello", network) as outcome:
