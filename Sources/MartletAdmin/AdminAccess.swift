@@ -46,10 +46,13 @@ package struct AdminAccess: Sendable {
     }
 
     /// Whether a request has the token or a certificate.
-    func isAuthorized(_ request: LocalRequest) -> Bool {
-        if acceptsCertificates, request.hasClientCertificate { return true }
-        guard let token, let presented = Self.bearer(request) else { return false }
-        return token.withBytes { ConstantTime.areEqual($0, presented) }
+    func isAuthorized(_ request: LocalRequest) -> Bool { credential(of: request) != .local }
+
+    /// What speaks for the caller of a request; `local` without a valid token and a certificate.
+    func credential(of request: LocalRequest) -> AdminCredential {
+        if acceptsCertificates, let certificate = request.clientCertificate { return .certificate(certificate) }
+        guard let token, let presented = Self.bearer(request) else { return .local }
+        return token.withBytes { ConstantTime.areEqual($0, presented) } ? .token : .local
     }
 
     /// The credential of a single `Authorization: Bearer`.
@@ -84,6 +87,15 @@ package struct AdminAccess: Sendable {
         let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }
         return type.map { formTypes.contains($0.filter { $0 != " " }) } ?? false
     }
+}
+
+/// What speaks for the caller of a request to the admin listener.
+enum AdminCredential: Equatable {
+    case token
+    /// A verified certificate in DER.
+    case certificate([UInt8])
+    /// It is on this machine, and no credential is configured.
+    case local
 }
 
 extension AdminProblem {

@@ -1,3 +1,4 @@
+internal import MartletAudit
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
@@ -31,8 +32,12 @@ package final class AdminEndpoints: Sendable {
 
     /// Responds to a request, and records it if it is to change something.
     package func respond(to request: LocalRequest) async -> LocalResponse {
+        // A reload may change both.
+        let change = source.audit == nil ? nil : AdminChange(request, source.adminAccess)
         let response = await respondWithoutRecord(to: request)
-        AdminAudit.record(request, response, in: source.audit)
+        if let audit = source.audit, let change = change ?? AdminChange(request, source.adminAccess) {
+            audit.record(change.event(response))
+        }
         return response
     }
 

@@ -18,7 +18,8 @@ struct AdminReload {
                 .response(request.requestID, diagnostics: diagnostics)
         }
         guard let queue else { return problem(404, "not_found") }
-        switch await queue.request(timeout: Self.timeout) {
+        let trigger = ReloadTrigger.admin(address: request.client, requestID: request.requestID)
+        switch await queue.request(as: trigger, timeout: Self.timeout) {
         case .done(let routes, let warnings):
             let document: JSONValue = [
                 "status": "reloaded", "routes": .integer(Int64(routes)),

@@ -102,10 +102,10 @@ struct RunCommand: Command {
                 case .reload:
                     let waiting = reloads.waiting()
                     watch.reset()
-                    reloads.complete(waiting, await reload(gateway))
+                    reloads.complete(waiting, await reload(gateway, for: reloads.trigger(of: waiting)))
                 case .readFiles:
                     logger.info("watched files changed; reloading")
-                    _ = await reload(gateway, from: gateway.graph.blueprint.configuration.source)
+                    _ = await reload(gateway, for: .watch, from: gateway.graph.blueprint.configuration.source)
                 case .reopenFiles:
                     gateway.reopenFiles()
                     gateway.reopenAuditLog()
@@ -171,7 +171,9 @@ struct RunCommand: Command {
     private static let startCancellationTimeout = Duration.seconds(2)
 
     /// - Parameter source: read instead of the file.
-    private func reload(_ gateway: Gateway, from source: ConfigurationSource? = nil) async -> ReloadOutcome {
+    private func reload(
+        _ gateway: Gateway, for trigger: ReloadTrigger, from source: ConfigurationSource? = nil
+    ) async -> ReloadOutcome {
         let logger = gateway.services.logger
         ServiceManager.notify("RELOADING=1")
         defer { ServiceManager.notify("READY=1") }
@@ -183,18 +185,20 @@ struct RunCommand: Command {
             }
         }
         guard let blueprint else {
-            gateway.recordReload(success: false)
+            gateway.recordReload(
+                ReloadRecording(trigger, isSuccess: false, reason: diagnostics.errors.first?.code))
             logger.error("configuration not reloaded; the running configuration stays in effect")
             return .rejected(diagnostics.sorted.map(\.description))
         }
         do throws(StartError) {
-            try await gateway.reload(blueprint)
-            gateway.recordReload(success: true)
+            try await gateway.reload(blueprint, for: trigger)
+            gateway.recordReload(ReloadRecording(trigger, isSuccess: true, digest: blueprint.digest))
             let routes = blueprint.routes.configured.count
             logger.info("configuration reloaded", ("routes", String(routes)))
             return .done(routes: routes, warnings: diagnostics.sorted.map(\.description))
         } catch {
-            gateway.recordReload(success: false)
+            gateway.recordReload(
+                ReloadRecording(trigger, isSuccess: false, digest: blueprint.digest, reason: error.code))
             logger.error(
                 "configuration not reloaded; the running configuration stays in effect", ("reason", error.description))
             return .rejected(diagnostics.sorted.map(\.description) + [error.description])

@@ -16,6 +16,7 @@ package struct NamedCaller: Sendable, Equatable {
 package final class CallerNote: Sendable {
     private struct Noted {
         var caller: NamedCaller?
+        var provider: String?
         var setCookie: String?
     }
 
@@ -25,12 +26,19 @@ package final class CallerNote: Sendable {
 
     package var caller: NamedCaller? { noted.withLock { $0.caller } }
 
+    package var provider: String? { noted.withLock { $0.provider } }
+
     /// The `Set-Cookie` for the caller's session cookie; `nil` if the response does not change it.
     package var setCookie: String? { noted.withLock { $0.setCookie } }
 
     /// Notes the caller; a later note replaces it.
     package func note(subject: String, sessionID: String?) {
         noted.withLock { $0.caller = NamedCaller(subject: subject, sessionID: sessionID) }
+    }
+
+    /// Notes the provider of the caller, or that of a sign-in; a later note replaces it.
+    package func note(provider: String) {
+        noted.withLock { $0.provider = provider }
     }
 
     /// Notes that the response sets or deletes the caller's session cookie; a later note replaces it.

@@ -24,9 +24,9 @@ package struct LocalRequest: Sendable {
     package let requestID: String
     /// The local address of the connection, on a listener whose requests are all handled in this process.
     package let local: SocketEndpoint?
-    /// Whether the client has proved a certificate of an authority that the listener trusts; only on a listener whose
-    /// requests are all handled in this process.
-    package var hasClientCertificate = false
+    /// The certificate in DER that the client has proved, of an authority that the listener trusts; only on a listener
+    /// whose requests are all handled in this process.
+    package var clientCertificate: [UInt8]?
     /// The URL as the client sees it; only of a request with a proof of possession.
     package var clientURL: ClientURL?
     /// Where the handler notes the caller; `nil` where no handler does.

@@ -11,6 +11,8 @@ package struct LocalResponse: Sendable {
     package var reason: ErrorCode?
     /// The caller for the access log, where the handler knows it.
     package var caller: NamedCaller?
+    /// The provider of the caller, or that of a sign-in, for the access log.
+    package var provider: String?
     /// The body of a response that comes in parts after ``body``, as long as the client stays; HTTP/1.1 only.
     package var parts: AsyncStream<[UInt8]>?
     /// Whether the connection is closed after the response; HTTP/1.1 only.

@@ -44,7 +44,8 @@ struct SessionEnds: Sendable {
     /// - Throws: 401 for a token that no live session has issued, 503 if it has not ended yet.
     func end(withRefreshToken token: Secret, _ request: LocalRequest) async throws(Failure) {
         do throws(SessionError) {
-            try await setup.sessions.endSession(withRefreshToken: token, reporting: report(as: "logout", request))
+            try await setup.sessions.endSession(
+                withRefreshToken: token, reporting: report(as: "logout", detail: "token", request))
         } catch {
             throw .session(error)
         }
@@ -92,14 +93,16 @@ struct SessionEnds: Sendable {
 
     /// Reports a session that is about to end because of what was done with its refresh token; `nil` where nothing is
     /// reported or recorded.
-    func report(as reason: String, _ request: LocalRequest) -> EndReport? {
+    /// - Parameter detail: what the audit log calls it; the reason if absent.
+    func report(as reason: String, detail: String? = nil, _ request: LocalRequest) -> EndReport? {
         let (audit, reportsEnds) = (SignInAudit(setup.audit), setup.life?.reportsEnds == true)
         guard audit.isOn || reportsEnds else { return nil }
         return { [self] session in
             let isTheft = reason == Self.refreshReuse
             audit.record(
                 isTheft ? .refreshTheft : .revoke, request, isTheft ? .rejected : .success,
-                detail: isTheft ? nil : reason, caller: NamedCaller(subject: session.subject, sessionID: session.id))
+                detail: isTheft ? nil : detail ?? reason,
+                caller: NamedCaller(subject: session.subject, sessionID: session.id))
             guard reportsEnds else { return }
             // If this fails, the session ends all the same.
             try? await end(SessionsEnd(reason, only: session.id), of: session.subject)

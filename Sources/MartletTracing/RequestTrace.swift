@@ -108,9 +108,11 @@ package enum TraceScope {
     /// - Parameters:
     ///   - attributes: are asked for only then.
     ///   - outcome: what its result adds to the attributes.
+    ///   - errorType: the code of its error.
     package static func span<Value, Failure: Error>(
         _ name: @autoclosure () -> String, _ kind: TraceSpan.Kind = .client,
         _ attributes: @autoclosure () -> [SpanAttribute] = [], outcome: ((Value) -> [SpanAttribute])? = nil,
+        errorType: (Failure) -> String = { SpanError.type(of: $0) },
         _ work: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         guard let parent = current else { return try await work() }
@@ -130,7 +132,7 @@ package enum TraceScope {
         case .success(let value): if let outcome { span.attributes += outcome(value) }
         case .failure(let error):
             span.hasFailed = true
-            span.attributes.append(SpanAttribute("error.type", SpanError.type(of: error)))
+            span.attributes.append(SpanAttribute("error.type", errorType(error)))
         }
         parent.trace.add(span)
         return try result.get()

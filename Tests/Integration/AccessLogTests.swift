@@ -30,6 +30,27 @@ import Testing
 
     // MARK: The file
 
+    @Test func `what a file has lost is known after a reload has named another one`() throws {
+        let upstream = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let config = GatewayConfig(endpoints: [upstream.url])
+        try withMartlet(Self.text("file: /dev/full, probes: false", config)) { gateway throws in
+            _ = try gateway.get("/lost")
+            try waitUntil("the line is counted") { try Self.lost(gateway, "/dev/full") == 1 }
+            try gateway.reload(Self.text("file: \(folder.file("access.log")), probes: false", config))
+            try waitUntil("the other file is in use") { try Self.lost(gateway, folder.file("access.log")) == 0 }
+            #expect(try Self.lost(gateway, "/dev/full") == 1)
+            // The file is closed once its last lines are handed over.
+            pause(.seconds(6))
+            #expect(try Self.lost(gateway, "/dev/full") == 1)
+            try gateway.reload(Self.text("file: /dev/full, probes: false", config))
+            try waitUntil("lines are lost again") {
+                _ = try gateway.get("/lost")
+                return try Self.lost(gateway, "/dev/full") > 1
+            }
+        }
+    }
+
     @Test func `lines go to the file instead of standard output, and to a new one after mv and SIGUSR1`() throws {
         let upstream = try ScriptedUpstream()
         let folder = try TemporaryFolder()
@@ -290,7 +311,7 @@ import Testing
                 return try #require(gateway.log.first(where: isLine))
             }
             let first = try line(responses[0])
-            #expect(first["user_agent"] == "tests/1.0 \"q\"" && first["referer"] == "https://a.example/p?")
+            #expect(first["user_agent"] == "tests/1.0 \"q\"" && first["referer"] == "https://a.example/p")
             #expect(first["protocol"] == "HTTP/1.1" && first["level"] == "info" && first["upstream_status"] == "418")
             #expect(first["listener"] == "\(gateway.endpoint)" && first["tls_version"] == nil && first["time"] == nil)
             let waited = try #require(Int(first["upstream_us"] ?? ""))

@@ -131,6 +131,11 @@ import Testing
             }
             let back = try client.exchange("POST", "/log/level", [type], body: Array(#"{"level":"debug"}"#.utf8))
             #expect(back.status == 200 && back.text == "{\"level\":\"debug\",\"seconds\":null}\n")
+            let error = try client.exchange("POST", "/log/level", [type], body: Array(#"{"level":"error"}"#.utf8))
+            #expect(error.status == 200)
+            try waitUntil("the log says why it is silent") {
+                gateway.log.contains { $0["event"] == "log level changed" && $0["before"] == "debug" }
+            }
             let wrong = try run(Executable.martlet(), ["log-level", "loud"] + admin)
             #expect(wrong.ending == .exited(64) && wrong.output.isEmpty, "\(wrong)")
             let status = try run(Executable.martlet(), ["status"] + admin)

@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -7,12 +8,14 @@ import Testing
 
     /// - Parameter admin: keys of `admin`, in which `FOLDER` is that of the token and the certificates.
     private func withAdmin(
-        _ admin: String, _ folder: TemporaryFolder, _ body: (_ gateway: Gateway, _ file: String) throws -> Void
+        _ admin: String, more: String = "", _ folder: TemporaryFolder,
+        _ body: (_ gateway: Gateway, _ file: String) throws -> Void
     ) throws {
         let upstream = try ScriptedUpstream()
         var config = GatewayConfig(endpoints: [upstream.url])
         config.admin = "address: 127.0.0.1:0\n" + admin
         config.server = "watch: false"
+        config.more = more
         let file = try folder.write(config.text, to: "config.yaml")
         try withMartlet(config.text) { gateway throws in try body(gateway, file) }
     }
@@ -97,7 +100,17 @@ import Testing
               client_ca_file: \(clients.certificateFile)
               client_auth: optional
             """
-        try withAdmin(admin, folder) { gateway, file in
+        let (key, log) = (folder.file("audit.pem"), folder.file("audit.log"))
+        let made = try run(try Executable.martlet(), ["keygen", "audit", "--out", key])
+        #expect(made.ending == .exited(0))
+        func audit() -> [[String: Any]] {
+            let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n")
+                .compactMap { try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] }
+                .filter { $0["event"] as? String == "admin_change" }
+        }
+        let block = "audit: { file: \"\(log)\", key_file: \"\(key)\" }\n"
+        try withAdmin(admin, more: block, folder) { gateway, file in
             let url = "https://\(gateway.admin.description)"
             // The name does not match, but the certificate is the configured one.
             let done = try command(["reload", "--config", file], gateway, url: url)
@@ -116,6 +129,9 @@ import Testing
             #expect(try curl([]) == "401")
             #expect(try curl(["-H", "Authorization: Bearer \(Self.token)"]) == "200")
             #expect(try curl(["--cert", client.certificateFile, "--key", client.keyFile]) == "200")
+            try waitUntil("the changes are recorded") { audit().count >= 4 }
+            #expect(audit().compactMap { $0["credential"] as? String } == ["token", "token", "certificate"])
+            #expect(audit().compactMap { $0["certificate"] as? String } == ["operator"])
             // A certificate of another authority ends the handshake.
             #expect(
                 try curl(["--cert", certificate.certificateFile, "--key", certificate.keyFile]) == "000")

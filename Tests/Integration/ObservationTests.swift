@@ -43,7 +43,7 @@ import Testing
     @Test func `a rejected request is logged with its target, without the query`() throws {
         try withOpenGateway { gateway, _ throws in
             let rows = [
-                ("GET //x", "//x"), ("GET /../x?secret=query", "/../x?"), ("GET ?\u{540D}=secret=query", "?"),
+                ("GET //x", "//x"), ("GET /../x?secret=query", "/../x"), ("GET ?\u{540D}=secret=query", ""),
                 ("GET /a b", "/a%20b"),
                 ("post /a", "/a"), ("CONNECT a:1", "a:1"), ("OPTIONS *", "*"),
             ]

@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `requests over HTTP/2 and upgrades are traced`() throws {
+    @Test func `requests over HTTP/2 are traced`() throws {
         let (api, collector) = (try ScriptedUpstream(), try TraceCollector())
         try withMartlet(Self.config([api.url], collector.url)) { gateway throws in
             let caller = try HTTP2Caller(to: gateway)
@@ -109,6 +109,25 @@ import Testing
             let login = try #require(collector.spans.first { $0["url.path"] == "/auth/login/password" })
             let children = collector.spans.filter { $0.trace == login.trace && $0.kind == 3 }
             #expect(children.contains { $0.name == "accounts" && $0["db.system.name"] == "sqlite" })
+            let proof = try #require(collector.spans.first { $0.trace == login.trace && $0.name == "authenticate" })
+            #expect(proof.parent == login.id && proof["martlet.provider"] == "password" && !proof.hasFailed)
+            #expect(login["martlet.provider"] == "password")
+            try waitUntil("the line names the provider") {
+                stage.gateway.log.contains { $0["path"] == "/auth/login/password" && $0["provider"] == "password" }
+            }
+            _ = try Tokens(try stage.post("/auth/refresh", ["refresh_token": tokens.refresh]))
+            let wrong = try stage.post("/auth/login/password", ["username": "alice", "password": "wrong"])
+            #expect(wrong.status == 401)
+            try waitUntil("the others are there") {
+                collector.spans.contains { $0["url.path"] == "/auth/refresh" }
+                    && collector.spans.contains { $0["http.response.status_code"] == "401" }
+            }
+            let others = collector.spans.filter {
+                $0["url.path"] == "/auth/refresh" || $0["http.response.status_code"] == "401"
+            }
+            #expect(others.count == 2 && others.allSatisfy { $0["martlet.provider"] == "password" })
+            let failed = collector.spans.filter { $0.name == "authenticate" && $0.hasFailed }
+            #expect(failed.map { $0["error.type"] } == ["password.wrong_password"])
             #expect(try stage.status(with: tokens.access) == 200)
             let context = try parts(try #require(stage.upstream.requests.last)["traceparent"])
             let spans = try collector.trace(context[1])

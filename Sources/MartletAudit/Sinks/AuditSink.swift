@@ -17,6 +17,8 @@ enum WriteOutcome: Sendable {
     case failed(written: Int, AuditError)
     /// The file has to be opened again, because its end is not known.
     case broken(AuditError)
+    /// Nothing is written, because someone has emptied the file: a head has to open it first.
+    case emptied
 }
 
 /// A destination of an audit log. It is used by one thread, which it may block for as long as its limits say.

@@ -79,10 +79,10 @@ final class FileSink: AuditSink {
     func write(_ lines: ArraySlice<OutputLine>, until isOver: @Sendable () -> Bool) -> WriteOutcome {
         state.withLock { state in
             guard state.descriptor >= 0 else { return .broken(AuditError(.auditNotWritten, "\(path) is not open")) }
+            // Right before the write: between both, someone could empty the file unnoticed.
+            guard !Self.findEmptied(&state) else { return .emptied }
             var bytes: [UInt8] = state.needsBreak ? [0x0A] : []
             for line in lines { bytes += line.bytes + [0x0A] }
-            // Someone may have cut the file.
-            if state.size != nil { state.size = Self.size(of: state.descriptor) }
             let (written, number) = Self.append(bytes, to: state.descriptor)
             guard written < bytes.count else {
                 state.needsBreak = false
@@ -145,12 +145,15 @@ final class FileSink: AuditSink {
         }
     }
 
-    var wasEmptied: Bool {
-        state.withLock { state in
-            guard let size = state.size, size > 0, Self.size(of: state.descriptor) == 0 else { return false }
-            state.size = 0
-            return true
-        }
+    var wasEmptied: Bool { state.withLock { Self.findEmptied(&$0) } }
+
+    /// Whether a file that had lines has none any more; looks at its size, which others may have changed.
+    private static func findEmptied(_ state: inout State) -> Bool {
+        guard let before = state.size else { return false }
+        state.size = size(of: state.descriptor)
+        guard before > 0, state.size == 0 else { return false }
+        state.needsBreak = false
+        return true
     }
 
     func close() {

@@ -184,7 +184,7 @@ final class AuditWriter: Sendable {
     /// - Returns: whether the destination is open.
     private func follow(_ stream: inout AuditStream) -> Bool {
         do throws(AuditError) {
-            if sink.wasEmptied { return write(AuditHead(cause: .start, opens: true), to: &stream) }
+            if sink.wasEmptied { return open(emptied: &stream) }
             guard try sink.prepareRotation() else { return true }
             _ = write(AuditHead(cause: .rotation), to: &stream)
             sink.rotate()
@@ -200,34 +200,50 @@ final class AuditWriter: Sendable {
         return true
     }
 
+    /// Writes the head that opens a file which someone has emptied.
+    private func open(emptied stream: inout AuditStream) -> Bool {
+        write(AuditHead(cause: .start, opens: true), to: &stream)
+    }
+
     private func write(_ head: AuditHead, to stream: inout AuditStream) -> Bool {
-        var next = stream
-        next.lost = lost.count
-        do throws(CryptoError) {
-            let line = OutputLine(bytes: try next.head(head, at: now), isHead: true)
-            return deliver([line], next, to: &stream) == .done
-        } catch {
-            outages.failed(error.code, error.message)
-            return false
+        while true {
+            var next = stream
+            next.lost = lost.count
+            do throws(CryptoError) {
+                let line = OutputLine(bytes: try next.head(head, at: now), isHead: true)
+                let delivery = deliver([line], next, to: &stream)
+                guard delivery == .emptied else { return delivery == .done }
+            } catch {
+                outages.failed(error.code, error.message)
+                return false
+            }
+            guard open(emptied: &stream) else { return false }
         }
     }
 
     /// - Returns: whether the destination is still open.
     private func write(_ bodies: [[UInt8]], to stream: inout AuditStream) -> Bool {
-        var next = stream
-        next.lost = lost.count
-        do throws(CryptoError) {
-            let lines = try next.lines(for: bodies, at: now)
-            guard !lines.isEmpty else { return true }
-            return deliver(lines, next, to: &stream) != .broken
-        } catch {
-            lose(bodies.count)
-            outages.failed(error.code, error.message)
-            return true
+        while true {
+            var next = stream
+            next.lost = lost.count
+            do throws(CryptoError) {
+                let lines = try next.lines(for: bodies, at: now)
+                guard !lines.isEmpty else { return true }
+                let delivery = deliver(lines, next, to: &stream)
+                guard delivery == .emptied else { return delivery != .broken }
+            } catch {
+                lose(bodies.count)
+                outages.failed(error.code, error.message)
+                return true
+            }
+            guard open(emptied: &stream) else {
+                lose(bodies.count)
+                return false
+            }
         }
     }
 
-    private enum Delivery { case done, lost, broken }
+    private enum Delivery { case done, lost, broken, emptied }
 
     /// Writes lines, again and again until the limit.
     /// - Parameters:
@@ -264,6 +280,7 @@ final class AuditWriter: Sendable {
                 lose(rest.count { !$0.isHead })
                 outages.failed(error)
                 return .broken
+            case .emptied: return .emptied
             }
         }
     }

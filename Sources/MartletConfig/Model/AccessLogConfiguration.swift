@@ -27,6 +27,7 @@
     case client, method, host, path
     case subject
     case sessionID = "session_id"
+    case traceID = "trace_id"
     case route, status, reason, member, condition, provider, upstream, check
     case bytesIn = "bytes_in"
     case bytesOut = "bytes_out"
@@ -43,7 +44,7 @@
 
     /// The fields of a line without `fields`.
     package static let standard: [AccessField] = [
-        .time, .event, .instanceID, .requestID, .client, .method, .host, .path, .subject, .sessionID, .route, .status,
-        .reason, .member, .condition, .provider, .upstream, .check, .bytesIn, .bytesOut, .duration,
+        .time, .event, .instanceID, .requestID, .client, .method, .host, .path, .subject, .sessionID, .traceID, .route,
+        .status, .reason, .member, .condition, .provider, .upstream, .check, .bytesIn, .bytesOut, .duration,
     ]
 }

@@ -40,8 +40,9 @@ package final class AccessPlan: Sendable {
     static let events: AccessPlan? = {
         var configuration = AccessLogConfiguration()
         configuration.fields = [
-            .timestamp, .requestID, .client, .method, .host, .path, .subject, .sessionID, .route, .status, .reason,
-            .member, .condition, .provider, .upstream, .check, .bytesIn, .bytesOut, .duration, .protocolVersion,
+            .timestamp, .requestID, .client, .method, .host, .path, .subject, .sessionID, .traceID, .route,
+            .status, .reason, .member, .condition, .provider, .upstream, .check, .bytesIn, .bytesOut, .duration,
+            .protocolVersion,
             .listener, .retries,
         ]
         return AccessPlan(configuration)

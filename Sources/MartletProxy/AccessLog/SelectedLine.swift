@@ -102,7 +102,7 @@ struct SelectedLineWriter {
             out.append(decimal: line.notes.microseconds)
         case .retries: out.append(decimal: line.retries)
         case .weight: line.isSampled ? out.append(plan.weight) : out.append("1")
-        case .requestID, .client, .method, .host, .path, .subject, .sessionID:
+        case .requestID, .client, .method, .host, .path, .subject, .sessionID, .traceID:
             return appendText(field, &request, to: &out)
         }
         return true
@@ -121,10 +121,13 @@ struct SelectedLineWriter {
             var text = ByteBuffer()
             unsafe AccessLineFormatter.append(path: request.path, to: &text)
             unsafe quote(text.bytes, to: &out)
+        case .traceID:
+            guard let trace = unsafe request.trace else { return false }
+            unsafe quote(trace, to: &out)
         default:
-            guard let names = unsafe CallerNames.parts(of: request.names) else { return false }
+            guard let names = unsafe CallerNames.parts(of: request.caller) else { return false }
             let range = field == .subject ? names.subject : names.session
-            unsafe quote(UnsafeBufferPointer(rebasing: request.names[range]), to: &out)
+            unsafe quote(UnsafeBufferPointer(rebasing: request.caller[range]), to: &out)
         }
         return true
     }

@@ -94,6 +94,7 @@ extension EventLoop {
         if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
             unsafe logRejection(error, failed, exchange, bytes)
         }
+        unsafe router.noteHead(exchange, bytes, &loop)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         loop.reject(exchange, rejection.failure)
     }

@@ -150,10 +150,10 @@ extension DownstreamConnections {
         return Socket.localAddress(self[connection].transport.fd)
     }
 
-    /// Whether the client has sent a certificate, on a listener with a handler; it was verified in the handshake.
-    mutating func hasClientCertificate(_ downstream: Handle<DownstreamConnection>) -> Bool {
-        guard self[downstream].origin.handler != nil else { return false }
+    /// The client's certificate in DER, on a listener with a handler; it was verified in the handshake.
+    mutating func clientCertificate(_ downstream: Handle<DownstreamConnection>) -> [UInt8]? {
+        guard self[downstream].origin.handler != nil else { return nil }
         let connection = self[downstream].isStream ? self[downstream].stream.connection : downstream
-        return self[connection].transport.engine?.peerCertificate != nil
+        return self[connection].transport.engine?.peerCertificate
     }
 }

@@ -16,7 +16,10 @@ extension EventLoop {
         }
         guard let routed = unsafe router.route(exchange, bytes, &loop) else { return }
         guard let authorized = unsafe authorize(exchange, routed, bytes, verification) else { return }
-        guard loop.exchanges[exchange].request.check.isEmpty else { return router.respondToCheck(authorized, &loop) }
+        guard loop.exchanges[exchange].request.check.isEmpty else {
+            unsafe router.noteHead(exchange, bytes, &loop)
+            return router.respondToCheck(authorized, &loop)
+        }
         unsafe router.forward(authorized, bytes, &loop)
     }
 

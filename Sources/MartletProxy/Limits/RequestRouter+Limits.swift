@@ -25,6 +25,7 @@ extension RequestRouter {
                     if plan.concurrency < .max,
                         !loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency)
                     {
+                        unsafe noteHead(exchange, bytes, &loop)
                         loop.reject(exchange, .tooManyUnderWay)
                         return false
                     }
@@ -70,6 +71,7 @@ extension RequestRouter {
             announce(decisions, exchange, plan, range, continues: false, &loop)
             let limit = plan.limits[decisions.rejecting]
             let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
+            unsafe noteHead(exchange, bytes, &loop)
             loop.reject(
                 exchange,
                 decisions.isStoreFailure

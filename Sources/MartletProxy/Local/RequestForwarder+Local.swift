@@ -51,6 +51,10 @@ extension RequestForwarder {
         var parsed = RequestHead(
             maximumFields: max(512, loop.context.snapshot.limits.headerFields &+ LocalLimits.ownFields))
         guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
+        // What the echo gets is the head for an upstream, which was noted as the client sent it.
+        if loop.context.tracing.isOn, loop.exchanges[exchange].forwarding.cluster.isNone {
+            unsafe RequestTracing.noteHead(of: exchange, parsed, bytes, &loop)
+        }
         func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
         var fields: [(name: String, value: String)] = []
         for index in 0..<parsed.fields.count {
@@ -81,7 +85,7 @@ extension RequestForwarder {
             address: loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
             local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
-        request.hasClientCertificate = loop.downstreams.hasClientCertificate(loop.exchanges[exchange].downstream)
+        request.clientCertificate = loop.downstreams.clientCertificate(loop.exchanges[exchange].downstream)
         request.clientURL = clientURL
         return request
     }
@@ -98,6 +102,7 @@ extension RequestForwarder {
                 subject: caller.subject, sessionID: caller.sessionID, into: &names)
             unsafe loop.exchanges[exchange].record.texts.add(names: names.bytes)
         }
+        if let provider = response.provider { note(provider: provider, exchange, &loop) }
         if response.isAborted { return loop.abandon(loop.exchanges[exchange].downstream) }
         if let failure = response.failure { return loop.reject(exchange, failure) }
         if let reason = response.reason {
@@ -107,6 +112,16 @@ extension RequestForwarder {
             return LocalParts.begin(parts, of: response, exchange, &loop)
         }
         send(response, of: exchange, &loop)
+    }
+
+    /// Notes the provider of a sign-in for the access line and the span; the provider itself counts logins.
+    @inline(never)
+    private static func note(provider name: String, _ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard loop.exchanges[exchange].credential.provider < 0,
+            let number = loop.context.snapshot.providerTexts.firstIndex(where: { $0.elementsEqual(name.utf8) })
+        else { return }
+        loop.exchanges[exchange].credential.provider = Int32(clamping: number)
+        loop.context.counters.peers.discount(provider: number)
     }
 
     /// Sends a complete response in this process; the connection is kept only if the request is complete.

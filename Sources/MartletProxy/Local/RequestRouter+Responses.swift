@@ -10,6 +10,7 @@ extension RequestRouter {
     mutating func respond(
         _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
+        unsafe noteHead(exchange, bytes, &loop)
         let path = unsafe loop.exchanges[exchange].record.texts.path
         let rule = loop.context.snapshot.routes.routes[route].response
         guard

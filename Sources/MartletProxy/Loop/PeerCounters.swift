@@ -48,6 +48,11 @@ struct PeerCounters: ~Copyable {
         if provider >= 0, provider < providers.count { providers[provider] &+= 1 }
     }
 
+    /// Takes a request out of the count in advance that names a provider, but has none of its credentials.
+    mutating func discount(provider: Int) {
+        if provider >= 0, provider < providers.count { providers[provider] &-= 1 }
+    }
+
     /// Adds what was counted to a report.
     /// - Parameter names: the names of the upstreams, and their indices.
     func add(to report: inout LoopReport, upstreams names: [(name: String, index: Int)]) {

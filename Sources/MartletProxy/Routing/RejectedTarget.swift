@@ -34,11 +34,13 @@ struct RejectedTarget {
     /// Letters and dashes: no method in use has other characters.
     private static func isMethod(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte == 0x2D }
 
-    /// Appends a target; bytes that are not printable ASCII become `%XX`, and a query is cut after its question mark.
+    /// Appends a target; bytes that are not printable ASCII become `%XX`, and a query is cut
+    /// with its question mark.
     static func append(_ target: UnsafeBufferPointer<UInt8>, to buffer: inout ByteBuffer) {
         let end = buffer.count + maximumBytes
         for index in unsafe withoutUser(target)..<target.count {
             let byte = unsafe target[index]
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return }
             let isPlain = byte > 0x20 && byte < 0x7F
             guard buffer.count + (isPlain ? 1 : 3) <= end else { return }
             if isPlain {
@@ -48,7 +50,6 @@ struct RejectedTarget {
                 buffer.append(digit(byte >> 4))
                 buffer.append(digit(byte & 0x0F))
             }
-            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return }
         }
     }
 

@@ -86,12 +86,24 @@ extension RequestRouter {
             if let routed = RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: mount) { return routed }
             return unsafe routeWithoutUpstream(
                 exchange, route: index, mount: mount, isDescribed: isDescribed, bytes, &loop)
-        case .methodNotAllowed(let allowed):
-            loop.reject(exchange, .methodNotAllowed(loop.context.snapshot.routes.allowValue(allowed)))
-        case .none: loop.reject(exchange, .noRoute)
-        case .failed: loop.reject(exchange, .matchFailed)
+        case .methodNotAllowed, .none, .failed: unsafe reject(exchange, unmatched: found, bytes, &loop)
         }
         return nil
+    }
+
+    /// Rejects a request that has no route.
+    @inline(never)
+    private mutating func reject(
+        _ exchange: Handle<Exchange>, unmatched found: RouteMatch, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        unsafe noteHead(exchange, bytes, &loop)
+        switch found {
+        case .methodNotAllowed(let allowed):
+            loop.reject(exchange, .methodNotAllowed(loop.context.snapshot.routes.allowValue(allowed)))
+        case .failed: loop.reject(exchange, .matchFailed)
+        case .none, .route: loop.reject(exchange, .noRoute)
+        }
     }
 
     /// Rejects a request with an uncommon method or target form, or responds to it as a preflight.
@@ -124,6 +136,7 @@ extension RequestRouter {
                 method: bytes[method].span, &head, bytes.span, path: path.span),
             let rules = loop.context.snapshot.routeRules[index].crossOrigin
         else { return false }
+        unsafe noteHead(exchange, bytes, &loop)
         loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
         _ = unsafe keepRules(of: index, exchange, bytes, &loop)
         guard unsafe applyLimits(exchange, route: index, bytes, &loop) else { return true }
@@ -149,6 +162,7 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ failure: Failure, target bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
     ) {
+        unsafe noteHead(exchange, bytes, &loop)
         unsafe loop.exchanges[exchange].record.texts.set(rejected: bytes[head.target])
         loop.reject(exchange, failure)
     }
@@ -188,6 +202,7 @@ extension RequestRouter {
         // A check is not the request that its route's limit is for, and its own body is not read.
         guard loop.exchanges[exchange].body.restrict(to: limit) || !loop.exchanges[exchange].request.check.isEmpty
         else {
+            unsafe noteHead(exchange, bytes, &loop)
             loop.reject(exchange, .bodyTooLarge)
             return false
         }
@@ -206,6 +221,7 @@ extension RequestRouter {
     mutating func redirectToHTTPS(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
+        unsafe noteHead(exchange, bytes, &loop)
         guard head.method != .connect, !head.isAsteriskForm else { return loop.reject(exchange, .noRoute) }
         guard unsafe normalizePath(exchange, bytes, &loop) else { return }
         let port = loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort

@@ -32,7 +32,17 @@ struct LoopTracing: ~Copyable {
         /// The verification of its credential that it waits for: the span, and when it began.
         var verification: (id: SpanID, start: Int64)?
         var attempt: Attempt?
+        var client = ClientHead()
+    }
+
+    /// What the head of a sampled request says about its client.
+    struct ClientHead {
         var userAgent: String?
+        /// The scheme and the authority that a trusted proxy has named.
+        var scheme: String?
+        var authority: String?
+        /// A method that has no name of its own here.
+        var method: String?
     }
 
     /// Whether requests are traced, or some in progress may be.

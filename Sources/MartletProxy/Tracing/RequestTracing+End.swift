@@ -18,10 +18,12 @@ extension RequestTracing {
         let (now, status) = (loop.now, loop.exchanges[exchange].response.status)
         let reason = reason(of: exchange, &loop)
         if let attempt = entry?.attempt {
+            // Of a tunnel the upstream has responded, whatever has ended it.
+            let hasResponded = reason == nil || loop.exchanges.isTunnel(exchange)
             trace.add(
                 span(
                     of: attempt, trace, error: reason ?? (status >= 400 ? String(status) : nil),
-                    status: reason == nil ? status : nil, name(of: exchange, &loop), now))
+                    status: hasResponded ? status : nil, name(of: exchange, &loop), now))
         }
         let route = loop.context.counters.routes.names[Int(loop.exchanges[exchange].record.routeSlot.rawValue)]
         let hasRoute = loop.exchanges[exchange].record.routeSlot != .noRoute
@@ -29,7 +31,7 @@ extension RequestTracing {
             id: trace.server, parent: trace.parent,
             name: name(of: exchange, &loop) + (hasRoute ? " \(route)" : ""), kind: .server,
             start: loop.exchanges[exchange].record.started, end: now,
-            attributes: attributes(of: exchange, &loop, agent: entry?.userAgent))
+            attributes: attributes(of: exchange, &loop, client: entry?.client))
         if hasRoute { span.attributes.append(SpanAttribute("http.route", route)) }
         if let reason { span.attributes.append(SpanAttribute("martlet.reason", reason)) }
         if status >= 500 {
@@ -55,15 +57,17 @@ extension RequestTracing {
 
     /// What the request says of itself, without query and credentials.
     private static func attributes(
-        of exchange: Handle<Exchange>, _ loop: inout LoopState, agent: String?
+        of exchange: Handle<Exchange>, _ loop: inout LoopState, client: LoopTracing.ClientHead?
     ) -> [SpanAttribute] {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
-        let (host, port) = unsafe authority(lent.pointee.record.texts.host)
+        let isSecure = loop.downstreams[downstream].origin.rules.isSecure
+        let named = unsafe client?.authority ?? String(decoding: lent.pointee.record.texts.host, as: UTF8.self)
+        let (host, port) = hostAndPort(named)
         var attributes = unsafe [
             SpanAttribute("http.request.method", method(of: exchange, &loop)),
             SpanAttribute("url.path", String(decoding: lent.pointee.record.texts.path, as: UTF8.self)),
-            SpanAttribute("url.scheme", loop.downstreams[downstream].origin.rules.isSecure ? "https" : "http"),
+            SpanAttribute("url.scheme", client?.scheme ?? (isSecure ? "https" : "http")),
             SpanAttribute("server.address", host),
             SpanAttribute("client.address", String(decoding: lent.pointee.record.texts.client, as: UTF8.self)),
             SpanAttribute(
@@ -74,7 +78,8 @@ extension RequestTracing {
                 "martlet.request_id", String(decoding: lent.pointee.record.texts.requestID, as: UTF8.self)),
         ]
         if let port { attributes.append(SpanAttribute("server.port", port)) }
-        if let agent { attributes.append(SpanAttribute("user_agent.original", agent)) }
+        if let agent = client?.userAgent { attributes.append(SpanAttribute("user_agent.original", agent)) }
+        if let method = client?.method { attributes.append(SpanAttribute("http.request.method_original", method)) }
         if unsafe !lent.pointee.request.check.isEmpty { attributes.append(SpanAttribute("martlet.check", .flag(true))) }
         let provider = Int(unsafe lent.pointee.credential.provider)
         if loop.context.snapshot.providerTexts.indices.contains(provider) {
@@ -91,12 +96,15 @@ extension RequestTracing {
         return attributes
     }
 
-    /// The host and the port of `Host`.
-    private static func authority(_ text: UnsafeBufferPointer<UInt8>) -> (host: String, port: Int?) {
-        let authority = unsafe String(decoding: text, as: UTF8.self)
-        guard let colon = authority.lastIndex(of: ":"), authority.last != "]",
-            let port = Int(authority[authority.index(after: colon)...])
-        else { return (authority, nil) }
-        return (String(authority[..<colon]), port)
+    /// The host, without the brackets of an IPv6 address, and the port of an authority.
+    static func hostAndPort(_ authority: String) -> (host: String, port: Int?) {
+        var (host, port) = (authority[...], Int?.none)
+        if authority.last != "]", let colon = authority.lastIndex(of: ":"),
+            let number = Int(authority[authority.index(after: colon)...])
+        {
+            (host, port) = (authority[..<colon], number)
+        }
+        if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
+        return (String(host), port)
     }
 }

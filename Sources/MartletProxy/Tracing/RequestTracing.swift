@@ -47,9 +47,33 @@ enum RequestTracing {
         }
         unsafe lent.pointee.forwarding.head.append(
             traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
-        guard identity.isSampled, loop.context.tracing.trace(of: exchange, started: started) != nil else { return }
-        let agent = unsafe head.values(of: "user-agent", bytes).first.map { String(decoding: $0, as: UTF8.self) }
-        loop.context.tracing.change(exchange) { $0.userAgent = agent }
+        guard identity.isSampled else { return }
+        unsafe noteHead(of: exchange, head, bytes, &loop)
+    }
+
+    /// Notes what the head of a request says about its client, if it is sampled; its bytes are gone when it ends.
+    @inline(never)
+    static func noteHead(
+        of exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        guard trace(of: exchange, &loop) != nil else { return }
+        var client = LoopTracing.ClientHead()
+        client.userAgent = unsafe head.values(of: "user-agent", bytes).first.map { String(decoding: $0, as: UTF8.self) }
+        if loop.exchanges[exchange].request.method.name.utf8CodeUnitCount == 0 {
+            client.method = unsafe String(decoding: bytes[head.methodText], as: UTF8.self)
+        }
+        let check = loop.exchanges[exchange].request.check
+        let origin = loop.downstreams[loop.exchanges[exchange].downstream].origin
+        if check.contains(.isSecure) || check.contains(.isInsecure) {
+            client.scheme = check.contains(.isSecure) ? "https" : "http"
+        } else if check.isEmpty, origin.address.isTrusted {
+            let url = unsafe ClientURL(bytes, head, isSecure: origin.rules.isSecure, isTrusted: true)
+            let scheme = url.scheme.lowercased()
+            if scheme == "http" || scheme == "https" { client.scheme = scheme }
+            client.authority = url.authority
+        }
+        loop.context.tracing.change(exchange) { $0.client = client }
     }
 
     /// The spans of a request; `nil` if it is not sampled.
@@ -118,6 +142,9 @@ extension RequestTracing {
             SpanAttribute("http.request.method", method(of: exchange, &loop)),
             SpanAttribute("martlet.upstream", upstream.name),
         ]
+        if let original = loop.context.tracing.owned(exchange)?.client.method {
+            attributes.append(SpanAttribute("http.request.method_original", original))
+        }
         let scheme = known.transport.isSecure ? "https" : "http"
         if let (host, port) = known.address.hostAndPort {
             attributes += [SpanAttribute("server.address", host), SpanAttribute("server.port", Int(port))]

@@ -1,3 +1,4 @@
+internal import MartletAdmin
 package import MartletAudit
 internal import MartletConfig
 internal import MartletCore
@@ -23,25 +24,25 @@ extension Gateway {
     }
 
     /// Records what a reload has come to.
-    func auditReload(success: Bool) {
+    func auditReload(_ reload: ReloadRecording) {
         guard let audit else { return }
-        var event = AuditEvent(.reload, success ? .success : .failed)
+        var event = reload.event
         event.set("routes", graph.blueprint.routes.configured.count)
         audit.record(event)
     }
 
     /// Records in the log that ends that a reload ends it.
-    func auditEnd(of old: Blueprint, in new: Blueprint) {
+    func auditEnd(of old: Blueprint, in new: Blueprint, _ trigger: ReloadTrigger) {
         guard old.audit != nil, new.audit == nil else { return }
-        var event = AuditEvent(.reload)
+        var event = ReloadRecording(trigger, isSuccess: true, digest: new.digest).event
         event.set("detail", "audit_off")
         services.audit.record(event)
     }
 
     /// Records which keys and certificates a reload has changed.
-    func auditKeys(from old: Blueprint, to new: Blueprint) {
+    func auditKeys(from old: Blueprint, to new: Blueprint, _ trigger: ReloadTrigger) {
         guard let audit else { return }
-        for event in KeyInventory(old).events(changingTo: KeyInventory(new)) { audit.record(event) }
+        for event in KeyInventory(old).events(changingTo: KeyInventory(new), trigger) { audit.record(event) }
     }
 
     /// Records rejections by reason and count, until it is cancelled.

@@ -1,3 +1,4 @@
+internal import MartletAdmin
 internal import MartletAudit
 internal import MartletCore
 internal import MartletIdentities
@@ -26,11 +27,12 @@ struct KeyInventory: Equatable {
     }
 
     /// What the audit log says about a change to other keys; nothing if none has changed.
-    func events(changingTo next: KeyInventory) -> [AuditEvent] {
+    func events(changingTo next: KeyInventory, _ trigger: ReloadTrigger) -> [AuditEvent] {
         Set(names.keys).union(next.names.keys).sorted().compactMap { kind in
             let (before, after) = (names[kind] ?? [], next.names[kind] ?? [])
             guard before != after else { return nil }
             var event = AuditEvent(.keyRotation)
+            event.set(trigger)
             event.set("key_kind", kind)
             event.set("added", after.subtracting(before).sorted())
             event.set("removed", before.subtracting(after).sorted())

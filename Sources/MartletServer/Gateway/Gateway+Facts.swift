@@ -1,13 +1,12 @@
 package import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
-internal import MartletCrypto
 
 extension Gateway {
     /// What the running configuration says, for the admin pages.
     package var configurationFacts: ConfigurationFacts {
-        let configuration = graph.blueprint.configuration
-        let digest = Hexadecimal.text(SHA256.digest(configuration.source.text))
+        let blueprint = graph.blueprint
+        let configuration = blueprint.configuration
         let admin = configuration.admin
         let listeners = zip(addresses, configuration.server.listeners).map { address, listener in
             ConfigurationFacts.Listener(address: address, role: "public", isSecure: listener.tls != nil)
@@ -16,7 +15,7 @@ extension Gateway {
             [ConfigurationFacts.Listener(address: $0, role: "admin", isSecure: admin?.tls != nil)]
         }
         return ConfigurationFacts(
-            digest: digest, routes: configuration.routes.map { ConfigurationFacts.Route($0) },
+            digest: blueprint.digest, routes: configuration.routes.map { ConfigurationFacts.Route($0) },
             listeners: listeners + (own ?? []))
     }
 }

@@ -293,7 +293,7 @@ package final class Gateway: Sendable {
     // MARK: Reload
 
     /// Switches to a new configuration without dropping a request.
-    package func reload(_ blueprint: Blueprint) async throws(StartError) {
+    package func reload(_ blueprint: Blueprint, for trigger: ReloadTrigger) async throws(StartError) {
         // A provider must not be shut down before it has been started.
         await state.withLock { $0.starting }?.value
         let old = graph
@@ -333,9 +333,9 @@ package final class Gateway: Sendable {
             await shutdown(next, keeping: old)
             throw error
         }
-        auditEnd(of: old.blueprint, in: blueprint)
+        auditEnd(of: old.blueprint, in: blueprint, trigger)
         adopt(audit)
-        auditKeys(from: old.blueprint, to: blueprint)
+        auditKeys(from: old.blueprint, to: blueprint, trigger)
         let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
         apply(blueprint.configuration.log, next.snapshot.accessLog, loops: loops, admin: admin)
         if let events = next.events {
@@ -439,10 +439,10 @@ package final class Gateway: Sendable {
     }
 
     /// Counts a reload and its result.
-    package func recordReload(success: Bool) {
+    package func recordReload(_ reload: ReloadRecording) {
         let now = services.clock.unixTime
-        state.withLock { $0.reloads.record(success: success, at: now) }
-        auditReload(success: success)
+        state.withLock { $0.reloads.record(success: reload.isSuccess, at: now) }
+        auditReload(reload)
     }
 
     private func warnAboutRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {

@@ -129,24 +129,3 @@ private struct ReservedCaller: HTTPCalling {
         try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, in: slot) }
     }
 }
-
-extension HTTPCall {
-    /// Records the call in the trace of the request that it is for. The called service gets no context, and its path
-    /// may have secrets.
-    fileprivate func traced(
-        _ work: () async throws(HTTPCallError) -> HTTPCallResponse
-    ) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await TraceScope.span(
-            method, .client, attributes, outcome: { [SpanAttribute("http.response.status_code", $0.status)] }, work)
-    }
-
-    private var method: String {
-        if case .none = content { return "GET" }
-        return "POST"
-    }
-
-    private var attributes: [SpanAttribute] {
-        let host = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
-        return [SpanAttribute("http.request.method", method), SpanAttribute("server.address", String(host))]
-    }
-}

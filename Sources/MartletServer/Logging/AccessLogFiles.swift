@@ -16,7 +16,14 @@ final class AccessLogFiles: Sendable {
     private let logger: Logger
     private let instanceID: String
     private let reopenable: ReopenableFiles
-    private let files = Mutex<[String: OpenFile]>([:])
+    private let files = Mutex(State())
+
+    private struct State {
+        var open: [String: OpenFile] = [:]
+        /// Their last lines are being handed over.
+        var closing: [LogSink] = []
+        var former = FormerLosses()
+    }
 
     /// - Parameters:
     ///   - logger: for what becomes of the files.
@@ -38,7 +45,7 @@ final class AccessLogFiles: Sendable {
 
     private func sink(_ file: Located<FilePath>, _ format: LogConfiguration.Format) throws(StartError) -> LogSink {
         let path = file.value.text
-        if let known = files.withLock({ $0[path]?.sink }) { return known }
+        if let known = files.withLock({ $0.open[path]?.sink }) { return known }
         let sink: LogSink
         do {
             sink = try LogSink(format, LogDestination(path: path), name: path, instanceID: instanceID) {
@@ -53,7 +60,7 @@ final class AccessLogFiles: Sendable {
             throw StartError(code: "server.threads_unavailable", message: "\(error)", exit: .internalFault)
         }
         let token = reopenable.add { [weak sink] in sink?.reopen() }
-        files.withLock { $0[path] = OpenFile(sink: sink, token: token) }
+        files.withLock { $0.open[path] = OpenFile(sink: sink, token: token) }
         return sink
     }
 
@@ -61,27 +68,37 @@ final class AccessLogFiles: Sendable {
     func retain(only log: LogConfiguration) {
         let path = log.access.file?.value.text
         let unused = files.withLock { files in
-            let unused = files.filter { $0.key != path }
-            for path in unused.keys { files[path] = nil }
+            let unused = files.open.filter { $0.key != path }
+            for path in unused.keys { files.open[path] = nil }
+            files.closing += unused.values.map(\.sink)
             return unused
         }
         guard !unused.isEmpty else { return }
         for file in unused.values { reopenable.remove(file.token) }
         Task {
             try? await Task.sleep(for: AccessLogFiles.handOverTime)
-            for file in unused.values { file.sink.stop() }
+            for file in unused.values {
+                file.sink.stop()
+                files.withLock { files in
+                    files.closing.removeAll { $0 === file.sink }
+                    files.former.add(file.sink.lostLines, of: file.sink.name)
+                }
+            }
         }
     }
 
     /// Switches to another format.
     /// - Returns: whether it differs from the current one.
     func setFormat(_ format: LogConfiguration.Format) -> Bool {
-        files.withLock { Array($0.values) }.reduce(false) { $1.sink.setFormat(format) || $0 }
+        files.withLock { Array($0.open.values) }.reduce(false) { $1.sink.setFormat(format) || $0 }
     }
 
-    /// The lines that each file has lost.
+    /// The lines that each file has lost, also one that was closed since.
     var lostLines: [(file: String, lines: Int)] {
-        files.withLock { Array($0.values) }.map { ($0.sink.name, $0.sink.lostLines) }.sorted { $0.0 < $1.0 }
+        files.withLock { files in
+            let sinks = files.open.values.map(\.sink) + files.closing
+            return files.former.total(with: sinks.map { (file: $0.name, lines: $0.lostLines) })
+        }
     }
 
     private static func say(_ notice: LogSink.Notice, of sink: LogSink, _ logger: Logger) {

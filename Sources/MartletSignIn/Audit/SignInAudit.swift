@@ -47,6 +47,7 @@ struct SignInAudit: Sendable {
         guard isOn, let deed = deed() else { return }
         let reason = response.failure?.reason ?? response.reason
         if response.status < 400, reason == nil {
+            guard !deed.isRecordedBefore else { return }
             // An unknown token revokes nothing.
             guard !deed.needsCaller || request.callerNote?.caller != nil else { return }
             record(deed.kind, request, provider: deed.provider, detail: deed.detail)
@@ -63,12 +64,18 @@ struct AuditDeed: Equatable {
     var provider: String?
     /// Whether it is nothing without a known caller.
     var needsCaller = false
+    /// Whether the endpoint itself records that it is done; only rejections are left.
+    var isRecordedBefore = false
 
-    init(_ kind: AuditEvent.Kind, _ detail: String? = nil, provider: String? = nil, needsCaller: Bool = false) {
+    init(
+        _ kind: AuditEvent.Kind, _ detail: String? = nil, provider: String? = nil, needsCaller: Bool = false,
+        isRecordedBefore: Bool = false
+    ) {
         self.kind = kind
         self.detail = detail
         self.provider = provider
         self.needsCaller = needsCaller
+        self.isRecordedBefore = isRecordedBefore
     }
 
     /// - Returns: `nil` for endpoints that change nothing, and for those that record what they do themselves.
@@ -78,7 +85,7 @@ struct AuditDeed: Equatable {
         case (.revocation, "POST"): self.init(.revoke, "token", needsCaller: true)
         case (.oneSession, "DELETE"): self.init(.revoke, "session")
         case (.link(let name, let provider), "DELETE"): self.init(.unlink, provider: provider == nil ? nil : name)
-        case (.account, "DELETE"): self.init(.deletion, "requested")
+        case (.account, "DELETE"): self.init(.deletion, "requested", isRecordedBefore: true)
         case (.password, "POST"): self.init(.passwordChange)
         case (.resetPassword, "POST"): self.init(.passwordReset)
         case (.verifyRegistration, "POST"): self.init(.registration, "verified")
@@ -96,7 +103,7 @@ struct AuditDeed: Equatable {
         case .accountAction(.unlink(let name)): self.init(.unlink, provider: name)
         case .accountAction(.endSession): self.init(.revoke, "session")
         case .accountAction(.changePassword): self.init(.passwordChange)
-        case .accountAction(.delete): self.init(.deletion, "requested")
+        case .accountAction(.delete): self.init(.deletion, "requested", isRecordedBefore: true)
         default: return nil
         }
     }

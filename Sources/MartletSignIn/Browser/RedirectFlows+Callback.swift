@@ -129,8 +129,11 @@ extension RedirectFlows {
                 let callback = try RedirectCallback(fields, of: try redirectAttempt(attempt), in: flow)
                 let context = endpoints.context(of: call.request, for: purpose)
                 let redirecting = provider.redirecting
-                let outcome = try await provider.handle.logIn(in: context) { () async throws(AuthenticationError) in
-                    try await redirecting.complete(callback, in: context)
+                let handle = provider.handle
+                let outcome = try await endpoints.traced(with: handle) { () async throws(AuthenticationError) in
+                    try await handle.logIn(in: context) { () async throws(AuthenticationError) in
+                        try await redirecting.complete(callback, in: context)
+                    }
                 }
                 return (start, outcome)
             } catch {

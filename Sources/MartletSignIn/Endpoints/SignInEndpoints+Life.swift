@@ -70,10 +70,14 @@ extension SignInEndpoints {
         try await requireFreshProof(of: caller, within: Self.deletionProofAge, form: form, request)
         setup.logger.info(
             "account deletion requested", ("subject", caller.session.subject), ("request_id", request.requestID))
+        // Before the work starts, which records that it is done.
+        audit.record(.deletion, request, detail: "requested")
         do throws(AccountError) {
             try await life.requestDeletion(of: caller.session.subject, reason: "user")
         } catch {
-            throw .account(error)
+            let failure = Failure.account(error)
+            audit.record(.deletion, request, .failed, detail: "requested", reason: failure.reason)
+            throw failure
         }
         return SignInResponse.accepted
     }

@@ -8,6 +8,7 @@ internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
 internal import MartletSession
+internal import MartletTracing
 
 /// The endpoints that issue tokens: login and refresh, and the nonce for a login.
 extension SignInEndpoints {
@@ -41,6 +42,7 @@ extension SignInEndpoints {
         of provider: ProviderHandle, _ request: LocalRequest, as kind: AuditEvent.Kind = .login,
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
+        request.callerNote?.note(provider: provider.name)
         do throws(Failure) {
             return try await withBudget(budgets.logins(with: provider), request, body)
         } catch {
@@ -113,12 +115,23 @@ extension SignInEndpoints {
     ) async throws(Failure) -> SignIn {
         let context = context(of: request, for: purpose, with: provider)
         do throws(AuthenticationError) {
-            return try await provider.logIn(in: context) { () async throws(AuthenticationError) in
-                try await signingIn.signIn(with: form, in: context)
+            return try await traced(with: provider) { () async throws(AuthenticationError) in
+                try await provider.logIn(in: context) { () async throws(AuthenticationError) in
+                    try await signingIn.signIn(with: form, in: context)
+                }
             }
         } catch {
             throw .authentication(error)
         }
+    }
+
+    /// Records the verification of a login's credential in the trace of its request.
+    func traced<Value>(
+        with provider: ProviderHandle, _ work: () async throws(AuthenticationError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        try await TraceScope.span(
+            "authenticate", .work, [SpanAttribute("martlet.provider", provider.name)],
+            errorType: { $0.code.rawValue }, work)
     }
 
     /// Publishes the claims of an account after a refresh, so that a change whose publication failed takes effect;
@@ -156,6 +169,7 @@ extension SignInEndpoints {
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
             let tokens = try await ClientKeys(endpoints: self).refresh(token, request)
             request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
+            request.callerNote?.note(provider: tokens.provider)
             await refreshClaims(of: tokens, request)
             return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
         }

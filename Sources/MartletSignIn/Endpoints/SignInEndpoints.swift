@@ -45,7 +45,7 @@ package final class SignInEndpoints: Sendable {
         if let browser = setup.browser, let endpoint = BrowserEndpoint.find(request, in: setup) {
             var response = await BrowserEndpoints(self, browser).handle(request, at: endpoint)
             audit.record(AuditDeed(endpoint, request), request, response)
-            response.caller = note.caller
+            (response.caller, response.provider) = (note.caller, note.provider)
             if let cookie = note.setCookie { response.set(cookie) }
             return response
         }
@@ -60,7 +60,7 @@ package final class SignInEndpoints: Sendable {
             response = LocalResponse(refusing: error.describingBody())
         }
         audit.record(AuditDeed(endpoint, request), request, response)
-        response.caller = note.caller
+        (response.caller, response.provider) = (note.caller, note.provider)
         if let cookie = note.setCookie { response.set(cookie) }
         return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response
     }
@@ -177,6 +177,7 @@ extension SignInEndpoints {
     /// The caller of a verified session.
     func caller(_ proven: VerifiedSession, _ request: LocalRequest) throws(Failure) -> Caller {
         request.callerNote?.note(subject: proven.principal.subject, sessionID: proven.principal.sessionID)
+        request.callerNote?.note(provider: proven.principal.provider)
         guard let id = proven.principal.sessionID else { throw .credentialInvalid(.signInSessionNeeded) }
         return Caller(
             principal: proven.principal, session: SessionReference(subject: proven.principal.subject, id: id))

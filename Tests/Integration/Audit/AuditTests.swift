@@ -109,13 +109,25 @@ import Testing
         try withMartlet(config.text) { gateway throws in
             #expect(try gateway.get("/a").status == 200)
             try gateway.reload(config.text + "nonsense: 1\n")
-            #expect(try logs.waitFor("reload").first?["outcome"] as? String == "failed")
+            let failed = try #require(try logs.waitFor("reload").first)
+            #expect(failed["outcome"] as? String == "failed" && failed["reason"] as? String == "config.unknown_key")
+            #expect(failed["trigger"] as? String == "signal" && failed["digest"] == nil)
             try gateway.reload(config.text)
-            #expect(try logs.waitFor("reload", count: 2).last?["outcome"] as? String == "success")
+            let reloaded = try #require(try logs.waitFor("reload", count: 2).last)
+            #expect(reloaded["outcome"] as? String == "success")
+            let status = try gateway.askAdmin("/status").object["configuration"] as? [String: Any]
+            #expect(reloaded["digest"] as? String == status?["digest"] as? String && reloaded["reason"] == nil)
             let response = try HTTPClient(to: gateway.admin).exchange(
                 "POST", "/reload", [("Origin", "http://evil.example")])
             let change = try #require(try logs.waitFor("admin_change").first)
             #expect(change["path"] as? String == "/reload" && change["status"] as? Int == response.status)
+            #expect(change["credential"] == nil)
+            let asked = try HTTPClient(to: gateway.admin).exchange("POST", "/reload")
+            #expect(asked.status == 200)
+            let last = try #require(try logs.waitFor("reload", count: 3).last)
+            #expect(last["trigger"] as? String == "admin" && last["address"] as? String == "127.0.0.1")
+            #expect(last["request_id"] as? String == asked["X-Request-Id"])
+            #expect(try logs.waitFor("admin_change", count: 2).last?["credential"] as? String == "local")
             // The same key is no change; another one is.
             #expect(logs.events("key_rotation").isEmpty)
             try FileManager.default.moveItem(atPath: logs.log, toPath: old)
@@ -131,6 +143,17 @@ import Testing
         #expect(try logs.verify(logs.log).ending == .exited(0))
         let wrong = try logs.verify(logs.log, old)
         #expect(wrong.ending == .exited(65) && wrong.output.contains("not_continued"), "\(wrong)")
+    }
+
+    @Test func `has the request of a deletion before its end`() throws {
+        let logs = try LogFolder()
+        try withSignIn(more: logs.block) { stage in
+            let tokens = try stage.passwordLogin()
+            #expect(try stage.send("DELETE", "/auth/account", bearer: tokens.access).status == 202)
+            let deletions = try logs.waitFor("deletion", count: 2)
+            #expect(deletions.map { $0["detail"] as? String } == ["requested", "done"])
+            #expect(deletions.allSatisfy { $0["subject"] as? String == tokens.subject })
+        }
     }
 
     @Test func `is found out where it was tampered with`() throws {

@@ -20,7 +20,7 @@ import Testing
             method: method, path: "/x", query: "", fields: [("Host", "gw.example.com:9901")] + fields, body: [],
             bodyBytes: 0, client: "", requestID: "r",
             local: local.hasPrefix("/") ? SocketEndpoint(path: local) : SocketEndpoint(literal: local, port: 9901))
-        request.hasClientCertificate = hasCertificate
+        request.clientCertificate = hasCertificate ? [0x30] : nil
         return access.rejection(of: request, for: need).map { "\($0.status) \($0.code)" } ?? "allowed"
     }
 

@@ -254,6 +254,24 @@ private final class StuckSink: AuditSink {
         #expect(log.lost == 0)
     }
 
+    @Test(arguments: [0, 1, 100])
+    func `opens a file that was emptied with a head, whatever the next line is`(events: Int) async throws {
+        let folder = try TemporaryFolder()
+        let (path, old) = (folder.file("audit.log"), folder.file("audit.log.1"))
+        let log = log()
+        log.adopt(try log.prepare(plan(path)))
+        log.record(AuditEvent(.login))
+        try await waitForLines(2, path)
+        try FileManager.default.copyItem(atPath: path, toPath: old)
+        try FileHandle(forWritingTo: URL(fileURLWithPath: path)).truncate(atOffset: 0)
+        for _ in 0..<events { log.record(AuditEvent(.login)) }
+        await log.end(within: .seconds(20))
+        let found = result(try lines(old), try lines(path))
+        #expect(found.isGood && found.isClosed && found.lines - found.heads == 1 + events, "\(found)")
+        #expect(AuditLine(try #require(try lines(path).first))?.head?.opens == true)
+        #expect(log.lost == 0)
+    }
+
     @Test func `loses events on a full disk, and nothing waits for it`() async throws {
         let log = log()
         log.adopt(try log.prepare(plan("/dev/full")))

@@ -114,7 +114,7 @@ import Testing
 
     private func write(
         _ fields: [AccessField], _ line: SelectedLine, _ format: AccessFormat = .json, path: String = "/a",
-        names: String = ""
+        names: String = "", trace: String? = nil
     ) throws -> String {
         var configuration = AccessLogConfiguration()
         configuration.fields = fields
@@ -129,6 +129,7 @@ import Testing
         }
         unsafe texts[3].withUnsafeBufferPointer { unsafe request.set(path: $0) }
         unsafe written.withUnsafeBufferPointer { unsafe request.add(names: $0) }
+        if let trace { request.add(trace: trace) }
         var out = ByteBuffer()
         SelectedLineWriter(plan, format, instanceID: Self.instance).write(line, &request, into: &out)
         return String(decoding: out.array, as: UTF8.self)
@@ -165,13 +166,29 @@ import Testing
         ]
         let absent: Set<AccessField> = [.userAgent, .referer, .upstreamStatus, .upstreamTime]
         for field in AccessField.allCases where !absent.contains(field) {
-            let text = try write([field], full, names: names)
+            let text = try write([field], full, names: names, trace: Self.trace)
             let isText = text.hasPrefix("{\"\(field.rawValue)\":\"") && text.hasSuffix("\"}\n")
             #expect(text.hasPrefix("{\"\(field.rawValue)\":"), "\(text)")
             #expect(isText == !(numbers.contains(field) || field == .check), "\(text)")
         }
         #expect(
             try write([.subject, .sessionID], full, names: names) == "{\"subject\":\"u1\",\"session_id\":\"s1\"}\n")
+    }
+
+    private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+    @Test func `the trace of a sampled request is a field like any other`() throws {
+        let names = "\",\"subject\":\"u1\",\"session_id\":\"s1"
+        let fields: [AccessField] = [.traceID, .subject, .sessionID]
+        #expect(
+            try write(fields, line(), names: names, trace: Self.trace)
+                == "{\"trace_id\":\"\(Self.trace)\",\"subject\":\"u1\",\"session_id\":\"s1\"}\n")
+        #expect(try write(fields, line(), trace: Self.trace) == "{\"trace_id\":\"\(Self.trace)\"}\n")
+        #expect(try write(fields, line(), names: names) == "{\"subject\":\"u1\",\"session_id\":\"s1\"}\n")
+        #expect(try write([.traceID], line(), .text, trace: Self.trace) == "trace_id=\(Self.trace)\n")
+        var sampled = AccessLogConfiguration()
+        sampled.sample = SamplePercentage(millionths: 10_000)
+        #expect(AccessPlan(sampled)?.fields.contains(.traceID) == true)
     }
 
     @Test func `paths are escaped, and texts with spaces are quoted as text`() throws {
@@ -232,7 +249,7 @@ import Testing
         let entry = notes.entry(of: exchange)
         let found = String(decoding: entry.userAgent, as: UTF8.self)
         #expect(found.hasPrefix(#"curl/8 \"quoted\" \\ ??xxx"#) && found.utf8.count == 256 + 3)
-        #expect(String(decoding: entry.referer, as: UTF8.self) == "b.example/p?")
+        #expect(String(decoding: entry.referer, as: UTF8.self) == "b.example/p")
         #expect(entry.status == 201 && entry.microseconds == 9)
         // The slot's next exchange has none of it.
         let next = notes.entry(of: Handle(index: 3, generation: 8))

@@ -24,6 +24,16 @@ import Testing
         #expect(report.providers == ["apple": 2])
     }
 
+    @Test func `a sign-in that names its provider is not one of the provider's requests`() {
+        var counters = PeerCounters()
+        counters.adopt(upstreams: 0, providers: ["apple", "wechat"])
+        counters.discount(provider: 1)
+        counters.count(upstream: -1, provider: 1, status: 200, bucket: 0, microseconds: 7)
+        counters.count(upstream: -1, provider: 0, status: 200, bucket: 0, microseconds: 7)
+        for number in [-1, 2] { counters.discount(provider: number) }
+        #expect(Self.report(counters, []).providers == ["apple": 1, "wechat": 0])
+    }
+
     @Test func `a reload keeps what was counted, by name`() {
         var counters = PeerCounters()
         counters.adopt(upstreams: 1, providers: ["apple", "wechat"])

@@ -228,7 +228,7 @@ private struct TextsBench: ~Copyable {
     // MARK: Rejected requests
 
     @Test(arguments: [
-        ("/a", "/a"), ("/a?token=secret", "/a?"), ("http://user:secret@b/a", "b/a"), ("/\u{540D}", "/%E5%90%8D"),
+        ("/a", "/a"), ("/a?token=secret", "/a"), ("http://user:secret@b/a", "b/a"), ("/\u{540D}", "/%E5%90%8D"),
         ("", ""),
     ])
     func `have a rejected target without its secrets`(_ target: String, _ shown: String) {
@@ -242,7 +242,7 @@ private struct TextsBench: ~Copyable {
 
     @Test(arguments: [
         ("GET /a b HTTP/1.1\r\nHost: a\r\n", "GET", "/a%20b"), ("M-SEARCH * HTTP/1.1\r\n", "M-SEARCH", "*"),
-        ("GET /a?token=secret", "GET", "/a?"), ("GET ", "GET", ""),
+        ("GET /a?token=secret", "GET", "/a"), ("GET ", "GET", ""),
     ])
     func `have method and target of a head that is not valid, and no host`(
         _ head: String, _ method: String, _ target: String

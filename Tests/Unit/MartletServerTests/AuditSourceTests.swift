@@ -1,4 +1,6 @@
+import MartletAdmin
 import MartletAudit
+import MartletCore
 import MartletJSON
 import MartletReports
 import Testing
@@ -39,11 +41,26 @@ import Testing
 @Suite struct `What the audit log says about keys` {
     @Test func `is which were added and removed`() {
         let old = KeyInventory(names: ["certificate": ["a"], "assertion": ["k1"], "audit": []])
-        #expect(old.events(changingTo: old).isEmpty)
+        #expect(old.events(changingTo: old, .signal).isEmpty)
         let next = KeyInventory(names: ["certificate": ["b"], "assertion": ["k1", "k2"], "audit": []])
-        let events = old.events(changingTo: next)
+        let events = old.events(changingTo: next, .watch)
+        #expect(events.allSatisfy { $0.members["trigger"] == "watch" })
         #expect(events.map { $0.members["key_kind"]?.string } == ["assertion", "certificate"])
         #expect(events[0].members["added"] == ["k2"] && events[0].members["removed"] == nil)
         #expect(events[1].members["added"] == ["b"] && events[1].members["removed"] == ["a"])
+    }
+}
+
+@Suite struct `What the audit log says about reloads` {
+    @Test func `is what has asked for them, for which configuration, and why it failed`() {
+        let asked = ReloadTrigger.admin(address: "10.0.0.7", requestID: "r1")
+        let done = ReloadRecording(asked, isSuccess: true, digest: "d1").event
+        #expect(done.kind == .reload && done.outcome == .success && done.members["digest"] == "d1")
+        #expect(done.members["trigger"] == "admin" && done.members["reason"] == nil)
+        #expect(done.members["address"] == "10.0.0.7" && done.members["request_id"] == "r1")
+        let failed = ReloadRecording(.signal, isSuccess: false, reason: "config.bad_value").event
+        #expect(failed.outcome == .failed && failed.members["trigger"] == "signal")
+        #expect(failed.members["reason"] == "config.bad_value" && failed.members["digest"] == nil)
+        #expect(failed.members["address"] == nil)
     }
 }

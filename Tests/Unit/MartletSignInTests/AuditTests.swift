@@ -3,6 +3,7 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
+import MartletResponder
 import MartletTesting
 import Testing
 
@@ -53,6 +54,18 @@ private final class EventList: AuditRecording {
         #expect(list.take() == ["revoke success \(subject) logout", "revoke rejected logout_all session.unknown"])
     }
 
+    @Test(arguments: ["mat_a", "mrt_r"])
+    func `is the same for either token that is revoked`(prefix: String) async throws {
+        let list = EventList()
+        let stand = Stand { $0.audit = list }
+        let token = try await stand.login("apple", "anna")
+        let subject = try #require(await stand.send("GET", "/auth/session", bearer: token)["subject"])
+        _ = list.take()
+        let sent = prefix + token.dropFirst(prefix.count)
+        #expect(await stand.post("/auth/revoke", #"{"token":"\#(sent)"}"#).status == 200)
+        #expect(list.take() == ["revoke success \(subject) token"])
+    }
+
     @Test func `is not recorded where nothing is decided`() async throws {
         let list = EventList()
         let stand = Stand { $0.audit = list }
@@ -65,6 +78,20 @@ private final class EventList: AuditRecording {
         stand.sessions.callsLeft = 0
         _ = await stand.send("POST", "/auth/logout", bearer: token)
         #expect(list.take() == [])
+    }
+
+    @Test func `names the provider to the access log, too, of a rejected login as well`() async throws {
+        let stand = Stand()
+        let login = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(login.response.provider == "apple")
+        let token = try #require(login["access_token"])
+        #expect(await stand.send("GET", "/auth/session", bearer: token).response.provider == "apple")
+        let refresh = try #require(login["refresh_token"])
+        #expect(await stand.post("/auth/refresh", #"{"refresh_token":"\#(refresh)"}"#).response.provider == "apple")
+        stand.password.script.withLock { $0.error = .rejected("stub.no") }
+        let rejected = await stand.post("/auth/login/password", #"{"proof":"anna"}"#)
+        #expect(rejected.status == 401 && rejected.response.provider == "password")
+        #expect(await stand.send("GET", "/auth/session").response.provider == nil)
     }
 
     @Test func `costs nothing without a log`() async throws {

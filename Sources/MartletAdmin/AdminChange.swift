@@ -1,0 +1,78 @@
+internal import MartletAudit
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletJSON
+internal import MartletResponder
+
+/// A request to the admin listener that is to change something, as the audit log records it.
+struct AdminChange {
+    private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 16 * 1024)
+
+    private let request: LocalRequest
+    /// `nil` for a request that the access rules reject.
+    private let credential: AdminCredential?
+
+    /// - Returns: `nil` for a request that reads.
+    init?(_ request: LocalRequest, _ access: AdminAccess) {
+        guard !["GET", "HEAD", "OPTIONS"].contains(request.method) else { return nil }
+        self.request = request
+        credential = access.rejection(of: request, for: .change) == nil ? access.credential(of: request) : nil
+    }
+
+    /// The event, with what came of it.
+    func event(_ response: LocalResponse) -> AuditEvent {
+        var event = AuditEvent(.adminChange, Self.outcome(response.status))
+        event.set("method", request.method)
+        event.set("path", request.path)
+        for (name, value) in asked(response) { event.set(name, value) }
+        event.set("status", response.status)
+        event.set("reason", response.reason?.rawValue)
+        switch credential {
+        case .token?: event.set("credential", "token")
+        case .local?: event.set("credential", "local")
+        case .certificate(let certificate)?:
+            event.set("credential", "certificate")
+            event.set("certificate", Self.name(certificate))
+        case nil: break
+        }
+        event.set("address", request.client)
+        event.set("request_id", request.requestID)
+        return event
+    }
+
+    private static func outcome(_ status: Int) -> AuditEvent.Outcome {
+        switch status {
+        case ..<400: .success
+        case ..<500: .rejected
+        default: .failed
+        }
+    }
+
+    /// What the body of a request asked for, where its path does not say it.
+    ///
+    /// It is taken from the response, which names only what was validated.
+    private func asked(_ response: LocalResponse) -> [(name: String, value: String)] {
+        let names: [String]
+        switch AdminResource(path: request.path) {
+        case .drain?, .restore?: names = ["endpoint"]
+        case .logLevel?: names = ["level", "seconds"]
+        default: return []
+        }
+        guard response.status == 200, let document = (try? JSON.parse(response.body, limits: Self.limits))?.object
+        else { return [] }
+        return names.compactMap { name in
+            guard let value = document[name] else { return nil }
+            return (value.string ?? value.int64.map { String($0) }).map { (name, $0) }
+        }
+    }
+
+    /// The name of a certificate's subject: its common name, a host or a URI; otherwise its fingerprint.
+    private static func name(_ der: [UInt8]) -> String? {
+        guard let certificate = try? ClientCertificate(der: der) else { return nil }
+        for kind in [ClientIdentityKind.subjectCN, .sanDNS, .sanURI] {
+            // The address of a mailbox is not for the log.
+            if let name = try? certificate.identity(kind), !name.utf8.contains(UInt8(ascii: "@")) { return name }
+        }
+        return "sha256:\(certificate.fingerprint)"
+    }
+}
