@@ -10,8 +10,8 @@ public struct HTTPCall: Sendable {
         case body([UInt8], type: String)
     }
 
-    /// An `https` URL, or an `http` URL of a loopback address, percent-encoded; it may contain secrets and is never
-    /// logged.
+    /// An `https` URL, or an `http` URL of a loopback address, percent-encoded. Its user info and its query may contain
+    /// secrets; it is never logged, and spans have the rest.
     public let url: String
     /// The path of the Unix socket to connect to instead of the URL's host; `nil` for TCP.
     public let socket: String?
