@@ -3,8 +3,9 @@
 
     Tests/Documents/reference.py [--martlet .build/debug/martlet] [--update]
 
-Commands.md has the help of every command; in Configuration.md the default and the meaning of every key are those of `martlet
-schema`, where a meaning may have links. --update writes what differs.
+Commands.md has the help of every command; in Configuration.md the type, the default and the meaning of every key are those of
+`martlet schema`. A type may go on with a bound that a schema cannot say, a meaning may have links. --update writes what
+differs.
 Exit codes: 0 the pages are correct, 1 they are not.
 """
 
@@ -32,6 +33,12 @@ with `NO_COLOR` there are no colors. Elsewhere lists have tabs between their col
 This page is written by `Tests/Documents/reference.py --update`.
 
 """
+VARIABLE = {"type": "string", "pattern": "\\$\\{"}
+# What a pattern means to a reader; the pattern ends with a variable, which every scalar may be.
+PATTERNS = {
+    "^[0-9]+(ms|s|m|h|d)$": "duration", "^[0-9]+(B|KiB|MiB|GiB)$": "size", "^https?://[^@#]+$": "URL",
+    "^[0-9]{1,3}%$": "percentage",
+}
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 ROW = re.compile(r"(\| `([\w-]+)` \| (.*?) \| (.*?) \| )(.*)( \|)$")
 NAME = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
@@ -47,6 +54,51 @@ def commands_page(martlet):
     return INTRODUCTION + "\n".join(parts)
 
 
+def default_of(key, is_required):
+    """The text of the column; `None` where the page may say it in words."""
+    if is_required:
+        return "required"
+    return f"`{flow(key['default'])}`" if "default" in key else None
+
+
+def flow(value):
+    """A value in YAML's flow style."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(quoted(one) for one in value)}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name}: {quoted(one)}" for name, one in value.items()) + " }" if value else "{}"
+    return str(value)
+
+
+def quoted(value):
+    needs_quotes = isinstance(value, str) and (value.startswith("@") or value.endswith(":"))
+    return f'"{value}"' if needs_quotes else flow(value)
+
+
+def type_of(key):
+    """How the column begins; empty where the schema has nothing to compare."""
+    choices = [one for one in key.get("anyOf", []) if one != VARIABLE]
+    if len(choices) == 1:
+        return type_of(choices[0])
+    if "enum" in key:
+        return " ".join(f"`{one}`" for one in key["enum"])
+    kind = key.get("type")
+    if kind == "integer":
+        low, high = key.get("minimum"), key.get("maximum")
+        return "integer" if low == high or high is None or abs(high) > 2**53 else f"integer {low}–{high}"
+    if kind == "array":
+        return "list of blocks" if key["items"].get("type") == "object" else "list"
+    if kind == "object":
+        return "block" if "properties" in key else "map" if key["additionalProperties"].get("type") == "object" else ""
+    if kind == "string" and "minLength" in key:
+        return "path"
+    if kind == "string":
+        return PATTERNS.get(key.get("pattern", "").removesuffix(r"|\$\{"), "")
+    return kind if kind in ("boolean", "number") else ""
+
+
 def blocks(node, path, definitions):
     """Every block of the schema with its dotted path."""
     if "$ref" in node:
@@ -55,7 +107,7 @@ def blocks(node, path, definitions):
             return
         node = definitions[name]
     if "properties" in node:
-        yield path, node["properties"]
+        yield path, node
         for key, value in node["properties"].items():
             yield from blocks(value, f"{path}.{key}" if path else key, definitions)
     if "items" in node:
@@ -69,12 +121,13 @@ def blocks(node, path, definitions):
 
 def documented_blocks(schema):
     """The keys below each heading of Configuration.md."""
-    for path, keys in blocks(schema, "", schema["$defs"]):
-        yield f"### `{path}`" if path else "## The file", keys
+    for path, block in blocks(schema, "", schema["$defs"]):
+        yield f"### `{path}`" if path else "## The file", block["properties"], block.get("required", [])
     shared = {"kind", "bulkhead"}
     for rule in schema["$defs"]["provider"]["allOf"]:
-        keys = rule["then"]["properties"]
-        yield f"### Kind {keys['kind']['const']}", {name: key for name, key in keys.items() if name not in shared}
+        block = rule["then"]
+        keys = {name: key for name, key in block["properties"].items() if name not in shared}
+        yield f"### Kind {block['properties']['kind']['const']}", keys, block.get("required", [])
 
 
 def stands_elsewhere(name, lines):
@@ -84,9 +137,9 @@ def stands_elsewhere(name, lines):
 
 
 def configuration_page(schema, text):
-    """The page with the meanings of the schema, and what is missing on it."""
+    """The page with what the schema says of every key, and what is missing on it."""
     lines, missing = text.split("\n"), []
-    for heading, keys in documented_blocks(schema):
+    for heading, keys, required in documented_blocks(schema):
         start = lines.index(heading) if heading in lines else None
         if start is None:
             missing.append(f"no heading {heading!r}")
@@ -97,8 +150,10 @@ def configuration_page(schema, text):
             if not found and not stands_elsewhere(name, lines[start:end]):
                 missing.append(f"no row for {name!r} below {heading!r}")
             for i, row in found[:1]:
-                if LINK.sub(r"\1", row[5]) != key["description"]:
-                    lines[i] = row[1] + key["description"] + row[6]
+                default = default_of(key, name in required) or row[4]
+                meaning = row[5] if LINK.sub(r"\1", row[5]) == key["description"] else key["description"]
+                kind = row[3] if row[3].startswith(type_of(key)) else type_of(key)
+                lines[i] = f"| `{name}` | {kind} | {default} | {meaning} |"
     return "\n".join(lines), missing
 
 
