@@ -24,7 +24,9 @@ struct AdminChange {
         var event = AuditEvent(.adminChange, Self.outcome(response.status))
         event.set("method", request.method)
         event.set("path", request.path)
-        for (name, value) in asked(response) { event.set(name, value) }
+        for (name, value) in asked(response) {
+            if let number = value.int64 { event.set(name, Int(number)) } else { event.set(name, value.string) }
+        }
         event.set("status", response.status)
         event.set("reason", response.reason?.rawValue)
         switch credential {
@@ -51,7 +53,7 @@ struct AdminChange {
     /// What the body of a request asked for, where its path does not say it.
     ///
     /// It is taken from the response, which names only what was validated.
-    private func asked(_ response: LocalResponse) -> [(name: String, value: String)] {
+    private func asked(_ response: LocalResponse) -> [(name: String, value: JSONValue)] {
         let names: [String]
         switch AdminResource(path: request.path) {
         case .drain?, .restore?: names = ["endpoint"]
@@ -60,10 +62,7 @@ struct AdminChange {
         }
         guard response.status == 200, let document = (try? JSON.parse(response.body, limits: Self.limits))?.object
         else { return [] }
-        return names.compactMap { name in
-            guard let value = document[name] else { return nil }
-            return (value.string ?? value.int64.map { String($0) }).map { (name, $0) }
-        }
+        return names.compactMap { name in document[name].map { (name, $0) } }
     }
 
     /// The name of a certificate's subject: its common name, a host or a URI; otherwise its fingerprint.

@@ -45,7 +45,7 @@ import Testing
         }
         let level = LocalResponse.text(200, "application/json", #"{"level":"debug","seconds":600}"#)
         let changed = try members("/log/level", access, response: level)
-        #expect(changed["level"] == "debug" && changed["seconds"] == "600")
+        #expect(changed["level"] == "debug" && changed["seconds"] == 600)
         let lasting = LocalResponse.text(200, "application/json", #"{"level":"debug","seconds":null}"#)
         #expect(try members("/log/level", access, response: lasting)["seconds"] == nil)
         let unknown = LocalResponse.text(404, "application/problem+json", #"{"endpoint":"http://x"}"#)
