@@ -237,9 +237,9 @@ import Testing
         let client = try HTTPClient(to: try gateway.endpoint)
         var slowest = Duration.zero
         for _ in 0..<1200 {
-            let start = ContinuousClock.now
+            let stopwatch = Stopwatch()
             #expect(try client.exchange("GET", path).status == 200)
-            slowest = max(slowest, ContinuousClock.now - start)
+            slowest = max(slowest, stopwatch.undisturbed)
         }
         #expect(slowest < .seconds(5), "a request took \(slowest)")
         try waitUntil("lines are lost and counted") { try gateway.metric() > 0 }

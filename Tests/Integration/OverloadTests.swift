@@ -15,7 +15,9 @@ import Testing
 
     /// Keeps the gateway busy with requests that need no upstream, for as long as the box says.
     private static func flood(_ gateway: Gateway, until isOver: Box<Bool>) -> [Background<Void>] {
-        let requests = String(repeating: "GET /none HTTP/1.1\r\nHost: a\r\n\r\n", count: 500)
+        // Long ones, so that a turn has few of them: on a busy machine it would last for seconds, and all others wait.
+        let long = "GET /none?\(String(repeating: "a", count: 400)) HTTP/1.1\r\nHost: a\r\n\r\n"
+        let requests = String(repeating: long, count: 50)
         return (0..<3).map { _ in
             Background {
                 while !isOver.value {
@@ -32,7 +34,7 @@ import Testing
     }
 
     @Test func `a loop with slow turns rejects requests, not those of operators, and recovers`() throws {
-        try Self.withOverload("loop_delay: 20ms") { gateway throws in
+        try Self.withOverload("loop_delay: 5ms") { gateway throws in
             let isOver = Box(false)
             let flood = Self.flood(gateway, until: isOver)
             var rejected: HTTPMessage?

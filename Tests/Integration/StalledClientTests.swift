@@ -126,7 +126,7 @@ import Testing
                 pause(.milliseconds(50))
                 let other = try gateway.connect()
                 try other.send("GET", "/1")
-                #expect(try other.response(within: .seconds(5)).status == 200, "\(size)")
+                #expect(try other.response().status == 200, "\(size)")
                 slow.close()
             }
         }

@@ -18,16 +18,16 @@ package struct Deadline: Sendable {
     }
 }
 
-/// Blocks until the condition holds, and says what did not happen if it takes longer than `limit`.
+/// Blocks until the condition holds, and says what did not happen if it takes longer than `limit`, by a stopwatch.
 ///
 /// The default is for what has no deadline of its own, and long, because a loaded machine is not a failure.
 package func waitUntil(
     _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
 ) throws {
-    let deadline = Deadline(in: limit)
+    let stopwatch = Stopwatch()
     while true {
         if try condition() { return }
-        guard !deadline.hasPassed else { throw TestFailure("after \(limit) still not: \(what)") }
+        guard stopwatch.undisturbed < limit else { throw TestFailure("after \(limit) still not: \(what)") }
         pause(.milliseconds(10))
     }
 }

@@ -34,9 +34,9 @@ import Testing
             }
         }
         let gateway = try stage.gateway("timeout: 500ms")
-        let start = ContinuousClock.now
+        let start = Stopwatch()
         let subjects = try (0..<5).map { try stage.login($0, at: gateway) }
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(start.undisturbed < .seconds(5))
         try waitUntil("an attempt is made") { !stage.receiver.requests.isEmpty }
         let confirmed = Box<Set<String>>([])
         stage.receiver.respond { exchange in
@@ -84,10 +84,10 @@ import Testing
         try waitUntil("the first event arrives") { !stage.subjects.isEmpty }
         gateways[0].process.kill(SIGKILL)
         _ = try gateways[0].process.wait(within: .seconds(10))
-        let start = ContinuousClock.now
+        let start = Stopwatch()
         let subject = try stage.login(1, at: gateways[1])
         try waitUntil("the second event arrives", within: .seconds(20)) { stage.subjects.contains(subject) }
-        #expect(ContinuousClock.now - start < .seconds(15))
+        #expect(start.undisturbed < .seconds(15))
         try gateways[1].stop()
     }
 
@@ -97,10 +97,10 @@ import Testing
         try stage.login(0, at: gateways[1])
         try waitUntil("the first event arrives") { !stage.subjects.isEmpty }
         try gateways[0].stop()
-        let start = ContinuousClock.now
+        let start = Stopwatch()
         let subject = try stage.login(1, at: gateways[1])
         try waitUntil("the second event arrives", within: .seconds(20)) { stage.subjects.contains(subject) }
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(start.undisturbed < .seconds(8))
         try gateways[1].stop()
     }
 

@@ -156,9 +156,9 @@ func withSubscriber(
 func eventually(
     _ what: String, within limit: Duration = .seconds(30), _ holds: () async throws -> Bool
 ) async throws {
-    let start = ContinuousClock.now
+    let stopwatch = Stopwatch()
     while try await !holds() {
-        guard ContinuousClock.now - start < limit else { throw TestFailure("not so: \(what)") }
+        guard stopwatch.undisturbed < limit else { throw TestFailure("not so: \(what)") }
         try await Task.sleep(for: .milliseconds(5))
     }
 }

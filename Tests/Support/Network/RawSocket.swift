@@ -95,7 +95,18 @@ package final class RawSocket: Sendable {
     }
 
     /// Whether the other side ends the connection in time; bytes before the end are dropped.
-    package func isEnded(within limit: Duration = .seconds(5)) -> Bool { (try? receiveToEnd(within: limit)) != nil }
+    package func isEnded(within limit: Duration = .seconds(5)) -> Bool {
+        let stopwatch = Stopwatch()
+        while stopwatch.undisturbed < limit {
+            guard ready(POLLIN, until: Deadline(in: .milliseconds(100))) else { continue }
+            do {
+                if try receive().isEmpty { return true }
+            } catch {
+                return "\(error)".hasPrefix("receive: Connection reset")
+            }
+        }
+        return false
+    }
 
     /// Whether nothing arrives, not even the end, for so long.
     package func isSilent(for span: Duration) -> Bool { !ready(POLLIN, until: Deadline(in: span)) }

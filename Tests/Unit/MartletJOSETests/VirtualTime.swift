@@ -28,6 +28,11 @@ final class VirtualTime: Sendable {
     /// The number of sleeping tasks.
     var sleepers: Int { state.withLock { $0.sleepers.count } }
 
+    /// How long from now until the next task wakes; `nil` if none sleeps.
+    var nextWake: Duration? {
+        state.withLock { state in state.sleepers.values.map { .nanoseconds($0.deadline - state.now) }.min() }
+    }
+
     /// Sleeps until a test has advanced the clock by `span`, or until cancelled.
     func sleep(_ span: Duration) async throws {
         let id = state.withLock { state in

@@ -141,10 +141,10 @@ private final class TestPipe: Sendable {
         let sink = try sink(pipe.writer, notices)
         let batch = String(repeating: String(repeating: "x", count: 1023) + "\n", count: 64)
         let count = 200
-        let start = ContinuousClock.now
+        let start = Stopwatch()
         // Twice as much as there is room for.
         for _ in 0..<count { take(batch, sink) }
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(start.undisturbed < .seconds(20))
         #expect(sink.lostLines > 0 && sink.lostLines % 64 == 0)
         var read = 0
         try waitUntil("what was kept is written") {
