@@ -239,7 +239,10 @@ import Testing
             try stand.explain(
                 "--path", "/v1/a", "--header", "Host: api.example.com", "--header", "Authorization: Bearer \(token)",
                 "--header", "X_Auth-Subject: root", "--header", "X-Kept: 1", "--header", "X-Forwarded-For: 9.9.9.9"),
-            ["hosted matches", "of this request: X_Auth-Subject, X-Forwarded-For", "forwarded"], not: [token])
+            [
+                "with Host, Authorization, X_Auth-Subject, X-Kept, X-Forwarded-For\n", "hosted matches",
+                "of this request: X_Auth-Subject, X-Forwarded-For", "forwarded",
+            ], not: [token, "without a credential"])
         // As a client that sends two of them.
         Self.expect(
             try stand.explain("--path", "/v1/a", "--header", "Host: a", "--host", "b"), ["400 request_invalid"])

@@ -38,14 +38,22 @@ package struct ExplanationPage {
     // MARK: Phases
 
     private var requestLines: [String] {
-        var words = ["without a credential"]
+        var words: [String] = []
         if let token = request.token { words = ["with a bearer token of \(token.count) bytes"] }
         if request.assumed != nil { words = ["as the caller of the --as file, without a credential"] }
-        if !request.fields.isEmpty { words.append("with \(request.fields.count) more header fields") }
+        // Any field may be the credential, so nothing is said about one.
+        let names = request.fields.map { line in line.withBytes { Self.fieldName($0) } }
+        if !names.isEmpty { words.append("with \(names.joined(separator: ", "))") }
+        if words.isEmpty { words = ["without a credential"] }
         let host = request.host.map { " at \(Self.shown($0))" } ?? ""
         return [
             "\(Self.shown(request.method)) \(Self.shown(request.target))\(host), \(words.joined(separator: ", "))"
         ]
+    }
+
+    /// What stands before the colon of a header line; never a part of its value.
+    private static func fieldName(_ line: [UInt8]) -> String {
+        line.firstIndex(of: UInt8(ascii: ":")).map { shown(String(decoding: line[..<$0], as: UTF8.self)) } ?? "?"
     }
 
     private var pathLines: [String] {
