@@ -84,7 +84,7 @@ let rooms: [Room] = [
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletNames", imports: ["MartletCore", "MartletIO", "CCares", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
-    Room(name: "MartletTracing", imports: ["MartletCore", "MartletJSON", "CCurl", "CLinux"]),
+    Room(name: "MartletTracing", imports: ["MartletCore", "MartletJSON", "MartletFetch", "CCurl", "CLinux"]),
     Room(name: "MartletHealth", imports: ["MartletCore", "MartletFetch", "CCurl"]),
     Room(
         name: "MartletRedis",

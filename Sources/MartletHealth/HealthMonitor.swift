@@ -1,4 +1,3 @@
-private import CCurl
 package import MartletCore
 private import Synchronization
 
@@ -10,9 +9,6 @@ package struct HealthMonitorError: CodedError {
 
 /// Probes endpoints with libcurl on a thread of its own, and reports which have become healthy or unhealthy.
 package final class HealthMonitor: Sendable {
-    /// Whether libcurl is initialized; done once per process.
-    private static let isStarted = martlet_curl_start() == CURLE_OK
-
     private let worker: HealthWorker
     private let thread: SystemThread
 
@@ -23,14 +19,13 @@ package final class HealthMonitor: Sendable {
     package init(
         clock: Clock = .system, onChange: @escaping @Sendable ([HealthChange]) -> Void
     ) throws(HealthMonitorError) {
-        guard HealthMonitor.isStarted, let worker = HealthWorker(clock, onChange) else {
+        guard let worker = HealthWorker(clock, onChange) else {
             throw HealthMonitorError(message: "libcurl setup failed")
         }
         self.worker = worker
         do {
             thread = try SystemThread(name: "martlet-health") { worker.run() }
         } catch {
-            worker.discard()
             throw HealthMonitorError(message: error.message)
         }
     }

@@ -1,19 +1,16 @@
-private import CCurl
 internal import MartletCore
+private import MartletFetch
 private import Synchronization
 
 /// The exporter's thread: libcurl's multi handle, and the queue and the schedule that decide.
-// nonisolated(unsafe): other threads only wake the handle, which libcurl allows from any thread, and only under the
-// lock before it is closed; everything else happens on this thread.
-@safe final class ExportWorker: Sendable {
+final class ExportWorker: Sendable {
     private struct State {
         var queue = SpanQueue()
         var schedule = ExportSchedule()
         var target: ExportTarget
         /// When it has to have ended; `nil` while it serves.
         var deadline: MonotonicTime?
-        /// The thread has exited and the handle is freed.
-        var isClosed = false
+        var hasEnded = false
     }
 
     /// A document, kept until the collector has it.
@@ -22,60 +19,43 @@ private import Synchronization
         let spans: Int
     }
 
-    private static let longestWait: Int32 = 60_000
-
     private let resource: TraceDocument.Resource
     private let clock: Clock
     private let reporter: OutageReporter
     private let tally: ExportTally
     private let state: Mutex<State>
-    // Used by the worker's own thread only, except for curl_multi_wakeup(3), which any thread may call.
-    private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
-
-    private static let isStarted = martlet_curl_start() == CURLE_OK
+    private let multi: MultiHandle
 
     init?(
         _ target: ExportTarget, _ resource: TraceDocument.Resource, _ clock: Clock, _ reporter: OutageReporter,
         _ tally: ExportTally
     ) {
-        guard Self.isStarted, let multi = unsafe curl_multi_init() else { return nil }
-        unsafe self.multi = multi
+        guard let multi = MultiHandle() else { return nil }
+        self.multi = multi
         (self.resource, self.clock, self.reporter, self.tally) = (resource, clock, reporter, tally)
         state = Mutex(State(target: target))
     }
 
-    var hasEnded: Bool { state.withLock(\.isClosed) }
+    var hasEnded: Bool { state.withLock(\.hasEnded) }
 
     func follow(_ target: ExportTarget) { state.withLock { $0.target = target } }
 
     func take(_ traces: [FinishedTrace]) {
         let now = clock.monotonicTime
-        let lost = state.withLock { state -> Int in
-            guard !state.isClosed else { return traces.reduce(0) { $0 + $1.spans.count } }
+        let (lost, isDue) = state.withLock { state -> (Int, Bool) in
+            guard !state.hasEnded else { return (traces.reduce(0) { $0 + $1.spans.count }, false) }
             let (wasEmpty, wasFull) = (state.queue.isEmpty, state.queue.isFull)
             let lost = traces.reduce(0) { $0 + (state.queue.add($1) ? 0 : $1.spans.count) }
             state.schedule.added(at: now)
-            if wasEmpty || !wasFull && state.queue.isFull { wake(state) }
-            return lost
+            return (lost, wasEmpty || !wasFull && state.queue.isFull)
         }
+        if isDue { multi.wake() }
         tally.count(.queueFull, lost)
     }
 
     func stop(at deadline: MonotonicTime) {
-        state.withLock { state in
-            state.deadline = deadline
-            wake(state)
-        }
-    }
-
-    /// Frees the handle of a worker whose thread has not been started.
-    func discard() {
-        state.withLock { $0.isClosed = true }
-        _ = unsafe curl_multi_cleanup(multi)
-    }
-
-    private func wake(_ state: State) {
-        if !state.isClosed { _ = unsafe curl_multi_wakeup(multi) }
+        state.withLock { $0.deadline = deadline }
+        multi.wake()
     }
 }
 
@@ -104,24 +84,23 @@ extension ExportWorker {
             if case .wait(let until) = turn.step {
                 let isDone = turn.isEmpty && document == nil && transfer == nil
                 if let deadline = turn.deadline, isDone || deadline <= clock.monotonicTime { break }
-                var running: Int32 = 0
-                _ = unsafe curl_multi_perform(multi, &running)
-                if let current = transfer, let code = finishedResult() {
-                    _ = unsafe curl_multi_remove_handle(multi, current.handle)
+                multi.perform()
+                if let current = transfer, let finished = multi.nextFinished() {
+                    unsafe multi.remove(current.handle)
                     transfer = nil
-                    if ended(current.result(code), document?.spans ?? 0) { document = nil }
+                    if ended(current.result(finished.result), document?.spans ?? 0) { document = nil }
                 } else {
-                    _ = unsafe curl_multi_poll(multi, nil, 0, milliseconds(to: min(until, turn.deadline ?? until)), nil)
+                    multi.wait(atMost: min(until, turn.deadline ?? until).since(clock.monotonicTime))
                 }
             } else if let bytes = document?.bytes, let next = ExportTransfer(bytes, to: turn.target),
-                unsafe curl_multi_add_handle(multi, next.handle) == CURLM_OK
+                unsafe multi.add(next.handle)
             {
                 transfer = next
             } else if ended(.rejected("libcurl setup failed"), document?.spans ?? 0) {
                 document = nil
             }
         }
-        if let transfer { _ = unsafe curl_multi_remove_handle(multi, transfer.handle) }
+        if let transfer { unsafe multi.remove(transfer.handle) }
         close(losing: document?.spans ?? 0)
     }
 
@@ -147,14 +126,6 @@ extension ExportWorker {
             bytes: TraceDocument.bytes(of: batch, from: resource), spans: batch.reduce(0) { $0 + $1.spans.count })
     }
 
-    private func finishedResult() -> CURLcode? {
-        var left: Int32 = 0
-        guard let message = unsafe curl_multi_info_read(multi, &left),
-            unsafe message.pointee.msg == CURLMSG_DONE
-        else { return nil }
-        return unsafe martlet_curl_result(message)
-    }
-
     /// Notes what became of a document.
     /// - Returns: whether it is over with it.
     private func ended(_ result: ExportResult, _ spans: Int) -> Bool {
@@ -176,17 +147,12 @@ extension ExportWorker {
         return true
     }
 
-    private func milliseconds(to time: MonotonicTime) -> Int32 {
-        let nanoseconds = max(time.since(clock.monotonicTime).wholeNanoseconds, 0)
-        return min(Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1)), Self.longestWait)
-    }
-
     private func close(losing spans: Int) {
         let left = state.withLock { state in
-            state.isClosed = true
+            state.hasEnded = true
             return state.queue.removeAll()
         }
         tally.count(.shutdown, spans + left)
-        _ = unsafe curl_multi_cleanup(multi)
+        multi.close()
     }
 }

@@ -50,7 +50,6 @@ package final class TraceExporter: SpanReceiving {
             do {
                 _ = try SystemThread(name: "martlet-traces") { worker.run() }
             } catch {
-                worker.discard()
                 throw Self.notStarted
             }
             state.worker = worker

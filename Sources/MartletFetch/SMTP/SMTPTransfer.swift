@@ -15,7 +15,7 @@ internal import MartletCore
         _ server: SMTPServer, from sender: String, to recipient: String, content: [UInt8],
         isAborted: @escaping () -> Bool
     ) throws(SMTPError) {
-        guard TransferWorker.isStarted, let handle = unsafe curl_easy_init() else { throw .setUpFailed }
+        guard MultiHandle.isStarted, let handle = unsafe curl_easy_init() else { throw .setUpFailed }
         unsafe self.handle = handle
         self.server = server
         self.content = content
