@@ -36,3 +36,16 @@ struct CachedKeys: Sendable {
         set.keys.values.filter { other?.set.keys[$0.id]?.parts != $0.parts }.map(\.id).sorted { $0.text < $1.text }
     }
 }
+
+/// How an issuer has changed its keys; a key with other key material is in both lists.
+package struct IssuerKeyRotation: Sendable, Equatable {
+    package let added: [KeyID]
+    package let removed: [KeyID]
+
+    init(from old: CachedKeys, to new: CachedKeys) {
+        added = new.missing(from: old)
+        removed = old.missing(from: new)
+    }
+
+    var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+}

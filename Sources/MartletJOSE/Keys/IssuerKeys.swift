@@ -32,6 +32,7 @@ public final class IssuerKeys: Sendable {
     let sleep: @Sendable (Duration) async throws -> Void
     private let outages: OutageReporter
     private let onKeysRemoved: @Sendable ([KeyID]) -> Void
+    private let onRotation: @Sendable (IssuerKeyRotation) -> Void
     private let state: Mutex<IssuerKeysState>
     let policy: IssuerKeysPolicy
 
@@ -53,14 +54,19 @@ public final class IssuerKeys: Sendable {
         self.init(
             url: url, policy: policy, allowing: allowing, fetcher: fetcher, store: store,
             storeKeyPrefix: storeKeyPrefix,
-            clock: clock, logger: logger, sleep: { try await Task.sleep(for: $0) }, onKeysRemoved: onKeysRemoved)
+            clock: clock, logger: logger, onKeysRemoved: onKeysRemoved, onRotation: { _ in })
     }
 
-    /// - Parameter sleep: waits until cancelled; tests pass their own clock.
+    /// - Parameters:
+    ///   - sleep: waits until cancelled; tests pass their own clock.
+    ///   - onRotation: called when the issuer has changed its keys, but not for its first ones, nor when keys are
+    ///     removed because they could not be fetched for too long.
     package init(
         url: String, policy: IssuerKeysPolicy, allowing: Set<SignatureAlgorithm>, fetcher: any KeyFetching,
         store: (any KeyValueStoring)?, storeKeyPrefix: String, clock: Clock, logger: Logger,
-        sleep: @escaping @Sendable (Duration) async throws -> Void, onKeysRemoved: @escaping @Sendable ([KeyID]) -> Void
+        sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+        onKeysRemoved: @escaping @Sendable ([KeyID]) -> Void,
+        onRotation: @escaping @Sendable (IssuerKeyRotation) -> Void
     ) {
         self.url = url
         self.policy = policy
@@ -74,6 +80,7 @@ public final class IssuerKeys: Sendable {
             "issuer keys refresh failed", end: "issuer keys refresh recovered", clock: clock,
             logger: logger.with(("url", url)))
         self.onKeysRemoved = onKeysRemoved
+        self.onRotation = onRotation
         state = Mutex(IssuerKeysState(policy: policy))
     }
 }
@@ -221,7 +228,7 @@ extension IssuerKeys {
 
     /// Starts to use these keys.
     func install(_ keys: CachedKeys) {
-        let (isChanged, removed) = state.withLock { state in
+        let (isChanged, rotation) = state.withLock { state in
             (state.cached?.document != keys.document, state.install(keys))
         }
         if isChanged {
@@ -232,7 +239,9 @@ extension IssuerKeys {
                     "issuer key skipped", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
             }
         }
-        report(removed: removed)
+        guard let rotation, !rotation.isEmpty else { return }
+        report(removed: rotation.removed)
+        onRotation(rotation)
     }
 
     private func report(removed: [KeyID]) {

@@ -149,14 +149,14 @@ extension IssuerKeysState {
     }
 
     /// Replaces the keys if these are newer.
-    /// - Returns: the IDs of the removed and changed keys.
-    mutating func install(_ keys: CachedKeys) -> [KeyID] {
-        guard keys.isNewer(than: cached) || keys.source == .issuer else { return [] }
-        let removed = cached?.missing(from: keys) ?? []
+    /// - Returns: what has changed; `nil` for the first keys.
+    mutating func install(_ keys: CachedKeys) -> IssuerKeyRotation? {
+        guard keys.isNewer(than: cached) || keys.source == .issuer else { return nil }
+        let rotation = cached.map { IssuerKeyRotation(from: $0, to: keys) }
         cached = keys
         // Before the ttl, and with jitter, so that instances do not refresh at the same time.
         refreshAt = keys.obtained + policy.ttl * Double.random(in: 0.8...0.9)
-        return removed
+        return rotation
     }
 
     /// Removes keys that exceed the maximum age.

@@ -2,6 +2,7 @@ internal import MartletAdmin
 internal import MartletAudit
 internal import MartletCore
 internal import MartletIdentities
+internal import MartletJOSE
 internal import MartletJSON
 internal import MartletRouter
 internal import MartletTLS
@@ -38,5 +39,17 @@ struct KeyInventory: Equatable {
             event.set("removed", before.subtracting(after).sorted())
             return event
         }
+    }
+}
+
+extension AuditEvent {
+    /// What the audit log says about an issuer that has changed its keys.
+    init(_ rotation: IssuerKeyRotation, of provider: String, from url: String) {
+        self.init(.keyRotation)
+        set("key_kind", "issuer")
+        set("provider", provider)
+        set("url", url)
+        set("added", rotation.added.map(\.text))
+        set("removed", rotation.removed.map(\.text))
     }
 }

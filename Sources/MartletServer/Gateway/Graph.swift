@@ -227,7 +227,8 @@ package struct Graph: Sendable {
                         url: url, policy: policy, allowing: algorithms, fetcher: KeyFetcher(fetcher: services.fetcher),
                         store: store.values.partition(.keys), storeKeyPrefix: store.label.prefix,
                         clock: services.clock, logger: logger,
-                        onKeysRemoved: onRemoved)
+                        onKeysRemoved: onRemoved,
+                        onRotation: { services.audit.record(AuditEvent($0, of: name, from: url)) })
                 }
             },
             forget: { store.invalidateEverywhere() }, forgetSubjects: { store.verifyAgain($0) })

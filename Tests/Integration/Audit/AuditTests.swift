@@ -145,6 +145,24 @@ import Testing
         #expect(wrong.ending == .exited(65) && wrong.output.contains("not_continued"), "\(wrong)")
     }
 
+    @Test func `has the keys that an issuer has changed`() throws {
+        let logs = try LogFolder()
+        let more = "jwks: { unknown_kid_cooldown: 1s }\n" + logs.block
+        try withAppleGateway(more: more) { gateway, _, apple throws in
+            #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+            let next = try SigningKey("NEXT")
+            apple.setKeys([next])
+            let token = try Token(kid: next.identifier).signed(by: next)
+            try waitUntil("the new key is used") { try gateway.get("/closed", bearer(token)).status == 200 }
+            let event = try #require(try logs.waitFor("key_rotation").first)
+            #expect(event["key_kind"] as? String == "issuer" && event["provider"] as? String == "apple")
+            #expect(event["url"] as? String == apple.url)
+            #expect(event["added"] as? [String] == ["NEXT"] && event["removed"] as? [String] == [apple.key.identifier])
+            #expect(logs.events("key_rotation").count == 1)
+        }
+        #expect(try logs.verify().ending == .exited(0))
+    }
+
     @Test func `has the request of a deletion before its end`() throws {
         let logs = try LogFolder()
         try withSignIn(more: logs.block) { stage in

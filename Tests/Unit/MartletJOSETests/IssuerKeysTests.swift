@@ -146,6 +146,24 @@ import Testing
         #expect(instance.removed.value.isEmpty)
     }
 
+    @Test func `a rotation is reported, the first keys and keys that are given up are not`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        #expect(instance.rotations.value.isEmpty)
+        instance.issuer.respond(try Instance.document([1, 2]))
+        #expect(await instance.keys.refreshNow() == nil)
+        #expect(instance.rotations.value.map { $0.added.map(\.text) } == [["THREE"]])
+        #expect(instance.rotations.value.map { $0.removed.map(\.text) } == [["ONE"]])
+        instance.time.advance(by: .seconds(1))
+        #expect(await instance.keys.refreshNow() == nil)
+        instance.issuer.fail()
+        try await eventually("asleep") { instance.time.sleepers == 1 }
+        instance.time.advance(by: .seconds(25 * 3600))
+        try await eventually("given up") { instance.removed.value.map(\.text) == ["ONE", "THREE", "TWO"] }
+        #expect(instance.rotations.value.count == 1)
+        await instance.keys.stop()
+    }
+
     @Test func `no refresh begins between stop and the next start`() async throws {
         let instance = try Instance()
         instance.issuer.hold()

@@ -79,6 +79,7 @@ struct Instance {
     let issuer: ScriptedIssuer
     let keys: IssuerKeys
     let removed = Box<[KeyID]>([])
+    let rotations = Box<[IssuerKeyRotation]>([])
     let log = LogLines()
 
     init(time: VirtualTime = VirtualTime(), issuer: ScriptedIssuer? = nil, store: StoreInMemory? = nil) throws {
@@ -89,7 +90,8 @@ struct Instance {
             url: "https://issuer.example/keys", policy: Self.policy, allowing: [.rs256], fetcher: issuer, store: store,
             storeKeyPrefix: "t:", clock: time.clock, logger: Logger(log, minimum: .info),
             sleep: { try await time.sleep($0) },
-            onKeysRemoved: { [removed] ids in removed.withLock { $0 += ids } })
+            onKeysRemoved: { [removed] ids in removed.withLock { $0 += ids } },
+            onRotation: { [rotations] rotation in rotations.withLock { $0.append(rotation) } })
     }
 
     static func document(_ indices: [Int]) throws -> [UInt8] {
