@@ -161,12 +161,12 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
     @Test func `a name that is lost later keeps its addresses for ten times refresh`() async throws {
         let stage = try Stage { [self] in a($0, 1) }
         let all = try upstreams("api: { endpoints: [\"http://a.test\"], dns: { refresh: 1s } }")
+        let stopwatch = Stopwatch()
         _ = await stage.adopt(all)
-        let start = ContinuousClock.now
         stage.server.respond { _ in .code(2) }
         stage.run()
         try await until("the name has no address") { !stage.published.value.isEmpty }
-        #expect(ContinuousClock.now - start > .seconds(8))
+        #expect(stopwatch.elapsed > .seconds(9))
         #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: "])
         #expect(stage.lines.lines.value.contains("warning upstream host name has no address any more host=a.test"))
     }
