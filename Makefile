@@ -68,7 +68,7 @@ stores: ## Run the tests of Redis against Redis 6.2 and Valkey, which come from 
 	@Tests/Stores/run $(ARGS)
 
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
-	@.tools/deps pages
+	@.tools/deps browser
 	@Tests/Pages/screenshots $(ARGS)
 
 docs: ## Build the site of README and the guides into .site, with search
