@@ -13,6 +13,8 @@ struct KeyAdministration {
         /// A line about it.
         let line: String
         let record: APIKeyRecord
+        /// The digest of the key that a rotation has replaced.
+        var replaced: [UInt8]?
     }
 
     /// Keys in one query.
@@ -62,7 +64,22 @@ struct KeyAdministration {
         let old =
             issued.record.previous.map { "the old one is valid until \(Self.text($0.endsAt))" } ?? "the old one is void"
         return Outcome(
-            key: issued.key, line: "key \(id) rotated; \(old); the new one is not shown again", record: issued.record)
+            key: issued.key, line: "key \(id) rotated; \(old); the new one is not shown again", record: issued.record,
+            replaced: known.digest)
+    }
+
+    /// Undoes what has made a key that could not be printed: the one before is accepted again, and a new one is revoked.
+    /// - Returns: a line about it.
+    func takeBack(_ outcome: Outcome) async throws(StartError) -> String {
+        let id = outcome.record.id
+        guard let digest = outcome.replaced else {
+            _ = try await revoke(id)
+            return "the key could not be printed, and key \(id) is revoked"
+        }
+        _ = try await mappingErrors { () async throws(StoreError) in
+            try await issuing.keys.rotate(id, to: digest, acceptingPreviousUntil: nil, at: clock.unixTime)
+        }
+        return "the new key could not be printed, and the old key \(id) is valid again"
     }
 
     /// Lists keys by id.

@@ -104,9 +104,10 @@ struct KeyCommand: Command {
     private func perform(_ administration: KeyAdministration) async throws(StartError) {
         let now = administration.clock.unixTime
         switch arguments.action {
-        case .create(let creation): report(try await administration.create(creation), now)
-        case .revoke(let id): report(try await administration.revoke(id), now)
-        case .rotate(let id, let grace): report(try await administration.rotate(id, grace: grace), now)
+        case .create(let creation): try await report(administration.create(creation), administration)
+        case .revoke(let id): try await report(administration.revoke(id), administration)
+        case .rotate(let id, let grace):
+            try await report(administration.rotate(id, grace: grace), administration)
         case .list(let start, let limit):
             var array = JSONArrayPrinter()
             var table = TablePrinter("ID", "SUBJECT", "STATE", "CREATED", "UNTIL", "LAST USED")
@@ -117,16 +118,23 @@ struct KeyCommand: Command {
         }
     }
 
-    /// Prints a new key alone on standard output, so that it can be passed on.
-    private func report(_ outcome: KeyAdministration.Outcome, _ now: UnixTime) {
+    /// Prints a new key alone on standard output, so that it can be passed on; otherwise no one would have it.
+    private func report(
+        _ outcome: KeyAdministration.Outcome, _ administration: KeyAdministration
+    ) async throws(StartError) {
         let key = outcome.key.map { $0.withBytes { String(decoding: $0, as: UTF8.self) } }
         if asJSON {
-            let json = outcome.record.json(at: now, key: key)
-            return Output.line(String(decoding: JSON.write(json), as: UTF8.self))
+            let json = outcome.record.json(at: administration.clock.unixTime, key: key)
+            Output.line(String(decoding: JSON.write(json), as: UTF8.self))
+        } else {
+            Output.line(key ?? outcome.line)
         }
-        guard let key else { return Output.line(outcome.line) }
-        Output.error("\(outcome.line)\n")
-        Output.line(key)
+        guard key != nil else { return }
+        if Output.writeError != nil {
+            Output.error("martlet key: \(try await administration.takeBack(outcome))\n")
+        } else if !asJSON {
+            Output.error("\(outcome.line)\n")
+        }
     }
 }
 

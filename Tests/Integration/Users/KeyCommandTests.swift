@@ -103,6 +103,30 @@ import Testing
         }
     }
 
+    @Test(arguments: ["", " --json"])
+    func `a key that could not be printed lets no one in, and the one before goes on`(option: String) throws {
+        try KeyStage.run { stage in
+            let key = try stage.create("--subject", "billing")
+            let config = stage.gateway.folder.file("config.yaml")
+            func full(_ action: String) throws -> CommandResult {
+                let line = "exec \"$0\" key \(action) --config \"$1\"\(option) > /dev/full"
+                return try run("/bin/sh", ["-c", line, try Executable.martlet(), config])
+            }
+            let rotated = try full("rotate \(keyID(key))")
+            #expect(rotated.ending == .exited(70), "\(rotated)")
+            #expect(
+                rotated.errorOutput.hasPrefix(
+                    "martlet key: the new key could not be printed, and the old key \(keyID(key)) is valid again\n"))
+            let created = try full("create --subject shipping")
+            #expect(created.ending == .exited(70) && created.errorOutput.contains(" is revoked\n"), "\(created)")
+            let states = try stage.key("list").output.split(separator: "\n").map { $0.split(separator: "\t") }
+            #expect(states.count == 2 && states.first { $0[1] == "shipping" }?[2] == "revoked", "\(states)")
+            // A gateway hears of both changes within a second.
+            pause(.milliseconds(1500))
+            #expect(try stage.status(key) == 200)
+        }
+    }
+
     @Test func `what cannot be done is exit 64 and says why`() throws {
         try KeyStage.run { stage in
             let rows: [([String], String)] = [
