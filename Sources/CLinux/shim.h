@@ -275,6 +275,13 @@ static inline int martlet_open_read(const char *path) { return open(path, O_RDON
 static inline int martlet_open_read_nonblocking(const char *path) {
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
+// Gives 0, 1 and 2 to descriptors that can neither be read nor written, where the process was started without them.
+static inline void martlet_open_standard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        // The lowest number that is free is this one. Where the file cannot be opened, all stays as it is.
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) == -1) return;
+    }
+}
 static inline int martlet_open_append(const char *path, mode_t mode) {
     return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
 }

@@ -7,6 +7,7 @@ private import MartletServer
 @main
 enum Main {
     static func main() {
+        StandardDescriptors.open()
         let arguments = Array(CommandLine.arguments.dropFirst())
         Signals.disableBacktraces()
         Signals.block(controlSignals: Program.serves(arguments))
