@@ -64,10 +64,12 @@ package struct AdminAccess: Sendable {
         return Array(parts[1].utf8)
     }
 
-    /// Whether a page of another site has caused the request; a link that is followed is not one.
+    /// Whether a page of another site has caused the request; a link that is followed is not one, a frame is.
     private static func isFromAnotherSite(_ request: LocalRequest) -> Bool {
         if values(of: "Sec-Fetch-Site", request).contains(where: { $0 != "same-origin" && $0 != "none" }) {
-            let isLink = request.method == "GET" && values(of: "Sec-Fetch-Mode", request) == ["navigate"]
+            let isLink =
+                request.method == "GET" && values(of: "Sec-Fetch-Mode", request) == ["navigate"]
+                && values(of: "Sec-Fetch-Dest", request).allSatisfy { $0 == "document" }
             guard isLink else { return true }
         }
         let host = request.field("Host")?.lowercased()

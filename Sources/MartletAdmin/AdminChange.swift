@@ -23,7 +23,7 @@ struct AdminChange {
     func event(_ response: LocalResponse) -> AuditEvent {
         var event = AuditEvent(.adminChange, Self.outcome(response.status))
         event.set("method", request.method)
-        event.set("path", request.path)
+        event.set("path", path)
         for (name, value) in asked(response) {
             if let number = value.int64 { event.set(name, Int(number)) } else { event.set(name, value.string) }
         }
@@ -40,6 +40,29 @@ struct AdminChange {
         event.set("address", request.client)
         event.set("request_id", request.requestID)
         return event
+    }
+
+    /// The path, in which a subject is named as in other events, and what is no session's ID is left out: it may be a
+    /// token.
+    private var path: String {
+        let resource = AdminResource(path: request.path)
+        var parts = request.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        switch resource {
+        case .session(let id)?:
+            if !Self.isSessionID(id) { parts[2] = "-" }
+        case .subject(let subject)?, .sessionsOf(let subject)?, .disable(let subject)?, .enable(let subject)?,
+            .claims(let subject)?:
+            let name = AuditEvent.name(ofSubject: subject)
+            if name != subject { parts[2] = name }
+        default: break
+        }
+        return parts.joined(separator: "/")
+    }
+
+    private static func isSessionID(_ text: String) -> Bool {
+        let digits = text.utf8.dropFirst(4)
+        return text.hasPrefix("ses_") && digits.count <= 64
+            && digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 
     private static func outcome(_ status: Int) -> AuditEvent.Outcome {

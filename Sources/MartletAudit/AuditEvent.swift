@@ -53,11 +53,14 @@ package struct AuditEvent: Sendable, Equatable {
     ///
     /// Where that has the address of a mailbox, a part of its hash takes its place.
     package mutating func set(subject: String?) {
-        guard let subject else { return }
-        guard subject.utf8.contains(UInt8(ascii: "@")) else { return set("subject", subject) }
+        set("subject", subject.map { Self.name(ofSubject: $0) })
+    }
+
+    /// How the log names a subject.
+    package static func name(ofSubject subject: String) -> String {
+        guard subject.utf8.contains(UInt8(ascii: "@")) else { return subject }
         let name = subject.utf8.firstIndex(of: UInt8(ascii: ":")).map { subject[...$0] } ?? ""
-        let digest = Hexadecimal.text(SHA256.digest(Array(subject.utf8)).prefix(8))
-        set("subject", "\(name)sha256-\(digest)")
+        return "\(name)sha256-\(Hexadecimal.text(SHA256.digest(Array(subject.utf8)).prefix(8)))"
     }
 
     private static func cut(_ text: String) -> String {

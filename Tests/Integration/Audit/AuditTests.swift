@@ -163,6 +163,21 @@ import Testing
         #expect(try logs.verify().ending == .exited(0))
     }
 
+    @Test func `names a subject in a path as elsewhere, and has no token that was taken for an id`() throws {
+        let logs = try LogFolder()
+        var config = GatewayConfig(endpoints: ["builtin:echo"])
+        config.more = logs.block + "sessions: {}\n"
+        try withMartlet(config.text) { gateway throws in
+            let client = try HTTPClient(to: gateway.admin)
+            _ = try client.exchange("DELETE", "/subjects/password%3Ajoe%40example.com/sessions")
+            _ = try client.exchange("DELETE", "/sessions/mat_0123456789")
+            _ = try client.exchange("DELETE", "/sessions/ses_0123456789abcdef")
+            let paths = try logs.waitFor("admin_change", count: 3).map { $0["path"] as? String ?? "" }
+            #expect(paths[0].hasPrefix("/subjects/password:sha256-") && paths[0].hasSuffix("/sessions"), "\(paths)")
+            #expect(paths[1...] == ["/sessions/-", "/sessions/ses_0123456789abcdef"], "\(paths)")
+        }
+    }
+
     @Test func `has the request of a deletion before its end`() throws {
         let logs = try LogFolder()
         try withSignIn(more: logs.block) { stage in

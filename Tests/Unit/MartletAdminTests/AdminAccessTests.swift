@@ -91,6 +91,10 @@ import Testing
         // A link to the dashboard that is followed.
         let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")]
         #expect(Self.outcome(Self.protected, .reading, link, method: "GET") == "allowed")
+        let (page, frame) = (("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Dest", "iframe"))
+        #expect(Self.outcome(Self.protected, .reading, link + [page], method: "GET") == "allowed")
+        #expect(Self.outcome(Self.protected, .reading, link + [frame], method: "GET") == "403 cross_site")
+        #expect(Self.outcome(Self.protected, .reading, link + [page, frame], method: "GET") == "403 cross_site")
     }
 
     @Test func `a field of another site counts wherever it stands`() {
