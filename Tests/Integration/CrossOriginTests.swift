@@ -170,6 +170,17 @@ import Testing
             expectRejection(shared, 401, "credential_invalid")
             #expect(shared["Access-Control-Allow-Credentials"] == "true")
             expectRejection(try gateway.exchange("POST", "/own/a", cookie, body: []), 403, "cross_site")
+            let command = [
+                "explain", "--admin", "http://\(gateway.admin)", "--path", "/own/a", "--header",
+                "Cookie: martlet=mct_unknown",
+            ]
+            func explain(_ arguments: String...) throws -> String {
+                try run(Executable.martlet(), command + arguments).output
+            }
+            #expect(try explain().contains("401 credential_invalid"))
+            #expect(try explain("--method", "POST", "--header", "Origin: https://x.example").contains("403 cross_site"))
+            let two = try explain("--header", "Authorization: Bearer a")
+            #expect(two.contains("400 request_invalid") && !two.contains("mct_unknown"), "\(two)")
             let foreign = [("Cookie", "martlet=mct_unknown"), Self.foreign]
             expectRejection(try gateway.exchange("POST", "/shared/a", foreign, body: []), 403, "cross_site")
         }

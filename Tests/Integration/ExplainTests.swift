@@ -108,6 +108,20 @@ import Testing
             ["upgrades to websocket or acme; idle timeout 5m", "closed 30s after the credential"])
     }
 
+    @Test func `an endpoint of the gateway is left to it`() throws {
+        let stand = try Stand()
+        var config = GatewayConfig(endpoints: ["builtin:echo"], providers: stand.apple.provider())
+        config.more = "sessions: {}\n"
+        try stand.folder.write(config.text, to: "config.yaml")
+        let result = try run(
+            try Executable.martlet(),
+            ["explain", "--config", stand.folder.file("config.yaml"), "--path", "/auth/account"])
+        #expect(result.ending == .exited(0), "\(result)")
+        Self.expect(
+            result.output, ["decided by the gateway's own endpoint", "404 and 405 where it has no endpoint"],
+            not: ["credentials are ignored"])
+    }
+
     @Test func `a caller who may not`() throws {
         let stand = try Stand()
         Self.expect(

@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletBrowser
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -19,12 +20,13 @@ extension RequestExplainer {
         guard route.mode != .none else { return explainConstants(route, &explanation) }
         let header: HeaderSearch.Found?
         do throws(Failure) { header = try findHeader(of: request, on: route) } catch { throw Stop(error) }
-        explanation.credential = header == nil ? form(of: request) : .header
-        if request.authorization == nil, header == nil, route.mode == .optional {
+        let cookie = try sessionCookie(of: request, on: route, isAlone: request.authorization == nil && header == nil)
+        explanation.credential = header != nil ? .header : cookie != nil ? .cookie : form(of: request)
+        if request.authorization == nil, header == nil, cookie == nil, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
         }
         let presented = Presented(
-            request: request, header: header,
+            request: request, header: header, cookie: cookie,
             facts: RequestFacts(
                 method: String(decoding: request.method, as: UTF8.self),
                 host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? "",
@@ -58,7 +60,37 @@ extension RequestExplainer {
     private struct Presented {
         let request: Request
         let header: HeaderSearch.Found?
+        /// Where the value of the session cookie is.
+        let cookie: ByteRange?
         let facts: RequestFacts
+    }
+
+    /// The session cookie of a browser, as the request path finds it.
+    /// - Parameter isAlone: whether the request has no other credential.
+    private func sessionCookie(
+        of request: Request, on route: Route, isAlone: Bool
+    ) throws(Stop) -> ByteRange? {
+        guard let browser = snapshot.browser else { return nil }
+        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
+        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
+        guard case .complete = parser.parse(request.bytes.span, into: &head) else { return nil }
+        let found: FoundCookies
+        do throws(BrowserError) {
+            found = try browser.cookies.find(in: request.bytes.span, head.fields)
+        } catch {
+            throw Stop(error.failure)
+        }
+        let rules = snapshot.routeRules[route.index].crossOrigin
+        let facts = BrowserRules.Request(
+            method: head.method, opensWebSocket: false, hasAuthorization: !isAlone, takesCredentials: true,
+            namedOrigin: rules?.namedOrigin(of: head.fields, request.bytes.span) ?? [])
+        do throws(Failure) {
+            guard case .session(let cookie) = try browser.use(of: found, request.bytes.span, head.fields, by: facts)
+            else { return nil }
+            return cookie
+        } catch {
+            throw Stop(error)
+        }
     }
 
     private func findHeader(of request: Request, on route: Route) throws(Failure) -> HeaderSearch.Found? {
@@ -80,7 +112,10 @@ extension RequestExplainer {
                 return .rejected(Rejection(.noRoute))
             }
             let outcome: AuthorizationOutcome
-            if let header = presented.header {
+            if let cookie = presented.cookie {
+                outcome = unsafe authenticator.authorize(
+                    routed, bytes, cookie: cookie, result: result, at: time, &credential)
+            } else if let header = presented.header {
                 outcome = unsafe authenticator.authorize(
                     routed, bytes, header: header, for: presented.facts, result: result, at: time, &credential)
             } else if let authorization = request.authorization, authenticator.dependsOnRequest(route.index) {
@@ -173,7 +208,7 @@ extension RequestExplainer {
                 throw Stop(
                     .authUnavailable("session.store_not_shared"),
                     cause: "sessions are in the memory of the running gateway (store.url is memory:), "
-                        + "where no other process can look them up")
+                        + "where no other process can look them up: --admin asks it")
             }
             do throws(AuthenticationError) {
                 let session = try await sessions.inspect(request.credential, in: context)

@@ -95,7 +95,7 @@ package struct RequestExplanation: Sendable {
     }
 
     /// How the caller authenticates.
-    package enum CredentialForm: String, Sendable { case none, bearer, session, basic, header, other, assumed }
+    package enum CredentialForm: String, Sendable { case none, bearer, session, basic, cookie, header, other, assumed }
 
     /// The normalized path; `nil` where the head or the path is rejected.
     package internal(set) var path: String?

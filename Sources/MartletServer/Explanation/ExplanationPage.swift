@@ -83,6 +83,7 @@ package struct ExplanationPage {
 
     private var callerLines: [String] {
         guard let route = explanation.route else { return [] }
+        guard route.mount < 0 else { return ["decided by the gateway's own endpoint, which checks credentials itself"] }
         let names = route.providers.filter { $0 < configuration.providers.count }
             .map { configuration.providers[$0].name.value }.joined(separator: " or ")
         var lines: [String]
@@ -227,7 +228,8 @@ package struct ExplanationPage {
     private var verdictLines: [String] {
         switch explanation.outcome {
         case .forwarded: return ["forwarded: the client receives the upstream's response"]
-        case .answeredLocally: return ["served by the gateway itself"]
+        case .answeredLocally:
+            return ["served by the gateway itself: 404 and 405 where it has no endpoint for this path and method"]
         case .responded(let status, let location):
             let target = location.map { ", Location: \(Self.shown($0))" } ?? ""
             return ["the route responds itself: \(status)\(target)"]

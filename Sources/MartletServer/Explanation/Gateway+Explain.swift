@@ -16,10 +16,13 @@ extension Gateway {
         let running = graph
         // The sessions of another process could not be found in its memory.
         let isInMemory = running.store.redis == nil
+        // What an explanation finds unavailable is in its text, and is no event of the gateway.
+        var services = services
+        services.logger = .silent
         let built = try? Graph.build(
             running.blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
             invalidator: CacheInvalidator(logger: services.logger), access: .readOnly,
-            store: isInMemory ? running.store : nil)
+            store: isInMemory ? running.store.readOnlyMemory(services.clock) : nil)
         guard let graph = built else { return nil }
         try? await graph.store.redis?.waitUntilConnected()
         let hasAccounts = await Gateway.open(graph.accounts)

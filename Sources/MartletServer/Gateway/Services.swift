@@ -12,7 +12,7 @@ internal import MartletTracing
 package struct Services: Sendable {
     package let clock: Clock
     let sink: LogSink
-    package let logger: Logger
+    package internal(set) var logger: Logger
     /// Which lines are written; a reload may change it, and so may operators.
     let levels: LogLevelControl
     /// The files that SIGUSR1 opens again.

@@ -136,6 +136,13 @@ package final class SharedStore: Sendable {
         }
     }
 
+    /// This process's memory, which is only read. Attempts to log in are no attempts then, and nothing is used up.
+    func readOnlyMemory(_ clock: Clock) -> SharedStore {
+        SharedStore(
+            label, values: ReadOnlyStore(values, clock: clock), sessions: sessions, redis: nil, copies: nil,
+            subscriber: nil, clock: clock, invalidator: invalidator)
+    }
+
     private static func seal(_ store: StoreConfiguration, _ services: Services) -> StoreSeal? {
         store.seal.flatMap { configured in
             StoreSeal(

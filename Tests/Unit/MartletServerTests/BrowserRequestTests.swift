@@ -1,6 +1,9 @@
+import MartletCore
+import MartletJSON
 import MartletTesting
 import Testing
 
+@testable import MartletAdmin
 @testable import MartletServer
 
 /// Cookie sessions at a gateway that serves.
@@ -36,6 +39,19 @@ import Testing
             let head = try await stage.getByHTTP2("/a", Self.navigation)
             #expect(head.first?.contains(" 302") == true)
             #expect(head.contains { $0.lowercased() == "location: /auth/sign-in?return_to=/a" })
+        }
+    }
+
+    @Test func `are explained with the session of their cookie`() async throws {
+        try await BrowserStage.run { stage in
+            let cookie = try await stage.signIn()
+            var question = ExplanationQuestion()
+            question.target = "/a"
+            question.fields = [Secret(Array("Cookie: a=1; \(BrowserStage.cookie)=\(cookie)".utf8))]
+            let document = try #require(await stage.gateway.explanation(of: question))
+            #expect(document["request"]?.object?["credential"]?.string == "cookie")
+            #expect(document["verdict"]?.object?["outcome"]?.string == "forwarded", "\(document)")
+            #expect(!String(decoding: JSON.write(document), as: UTF8.self).contains(cookie))
         }
     }
 
