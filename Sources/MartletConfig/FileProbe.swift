@@ -6,7 +6,7 @@ internal import MartletCore
     /// The system's error message for a file that cannot be read; `nil` if it can.
     package static func readError(_ path: String) -> String? {
         do throws(FileReadError) {
-            try withStatus(of: path) { _ in }
+            try withRegularFile(path) { _, _ in }
             return nil
         } catch {
             return error.reason
@@ -18,9 +18,7 @@ internal import MartletCore
     ///
     /// The group of a file of root's is one that an administrator has chosen: `root:martlet`, mode 0640.
     package static func exposure(_ path: String) -> String? {
-        var mode: UInt32 = 0
-        var owner: UInt32 = 0
-        guard (try? withStatus(of: path, { (mode, owner) = ($0.st_mode, $0.st_uid) })) != nil else { return nil }
+        guard let (mode, owner) = try? withRegularFile(path, { ($1.st_mode, $1.st_uid) }) else { return nil }
         guard mode & (owner == 0 ? 0o004 : 0o044) != 0 else { return nil }
         let who = mode & 0o004 != 0 ? "everyone" : "its group"
         let bits = String(mode & 0o777, radix: 8)
@@ -42,21 +40,6 @@ internal import MartletCore
     private static func mode(of path: String) -> UInt32? {
         var status = stat()
         return unsafe path.withCString { unsafe stat($0, &status) } == 0 ? status.st_mode : nil
-    }
-
-    private static func withStatus(
-        of path: String, _ body: (stat) -> Void
-    ) throws(FileReadError) {
-        guard !path.utf8.contains(0) else { throw FileReadError(reason: "the name contains a NUL byte") }
-        let descriptor = unsafe path.withCString { unsafe martlet_open_read_nonblocking($0) }
-        guard descriptor >= 0 else { throw systemError() }
-        defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw systemError() }
-        guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else {
-            throw FileReadError(reason: "not a regular file")
-        }
-        body(status)
     }
 }
 

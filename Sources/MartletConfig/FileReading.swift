@@ -1,4 +1,4 @@
-private import CLinux
+internal import CLinux
 
 /// Why a file could not be read, with the system's error message.
 @frozen package struct FileReadError: Error {
@@ -16,6 +16,13 @@ private import CLinux
 
 /// Reads a regular file into memory. Pipes and devices are rejected, so that reading always ends.
 package func readWholeFile(_ path: String, limit: Int) throws(FileReadError) -> [UInt8] {
+    try withRegularFile(path) { descriptor, _ throws(FileReadError) in try contents(of: descriptor, limit: limit) }
+}
+
+/// Calls back with a regular file that was opened for reading, and its status.
+func withRegularFile<Result>(
+    _ path: String, _ body: (_ descriptor: Int32, _ status: stat) throws(FileReadError) -> Result
+) throws(FileReadError) -> Result {
     guard !path.utf8.contains(0) else { throw FileReadError(reason: "the name contains a NUL byte") }
     let descriptor = unsafe path.withCString { unsafe martlet_open_read_nonblocking($0) }
     guard descriptor >= 0 else { throw systemError() }
@@ -25,6 +32,10 @@ package func readWholeFile(_ path: String, limit: Int) throws(FileReadError) -> 
     guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else {
         throw FileReadError(reason: "not a regular file")
     }
+    return try body(descriptor, status)
+}
+
+private func contents(of descriptor: Int32, limit: Int) throws(FileReadError) -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16 * 1024)
     while true {
