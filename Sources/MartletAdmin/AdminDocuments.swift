@@ -80,6 +80,8 @@ struct AdminDocuments {
                     [
                         "name": .string(route.name), "hosts": .array(route.hosts.map { .string($0) }),
                         "path": .string(route.path), "methods": .array(route.methods.map { .string($0) }),
+                        "headers": .array(route.headers.map { .string($0) }),
+                        "query": .array(route.query.map { .string($0) }),
                         "auth": .string(route.auth), "conditions": .integer(Int64(route.conditions)),
                         "target": .string(route.target), "requests": statuses(of: route.name),
                         "last": .object(last(.route(route.name))),

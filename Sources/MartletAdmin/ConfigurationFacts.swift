@@ -6,6 +6,10 @@ package struct ConfigurationFacts: Sendable {
         package let hosts: [String]
         package let path: String
         package let methods: [String]
+        /// The names of the header fields and of the query parameters that its conditions are about, with `no ` before
+        /// those that must not be there. Values may be secrets, and are left out.
+        package let headers: [String]
+        package let query: [String]
         /// `none`, the names of the accepted providers, or `optional` before them.
         package let auth: String
         /// How many conditions a caller must meet.
@@ -14,9 +18,10 @@ package struct ConfigurationFacts: Sendable {
         package let target: String
 
         package init(
-            name: String, hosts: [String], path: String, methods: [String], auth: String, conditions: Int,
-            target: String
+            name: String, hosts: [String], path: String, methods: [String], headers: [String], query: [String],
+            auth: String, conditions: Int, target: String
         ) {
+            (self.headers, self.query) = (headers, query)
             (self.name, self.hosts, self.path, self.methods) = (name, hosts, path, methods)
             (self.auth, self.conditions, self.target) = (auth, conditions, target)
         }

@@ -99,7 +99,8 @@ struct AccountAdministration {
         }
         let done = "account \(TerminalText.escaped(subject)) \(isDisabled ? "disabled" : "enabled")"
         guard let runner = deletion?.runner, await runner.perform(jobs) else {
-            return [done, "its sessions follow as soon as a running gateway does so"]
+            let verb = isDisabled ? "rejected" : "accepted"
+            return [done, "its sessions are \(verb) as soon as a running gateway does so"]
         }
         return [done]
     }

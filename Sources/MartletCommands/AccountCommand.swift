@@ -143,8 +143,8 @@ extension AccountCommand {
     static let grammar = CommandGrammar("account", "Manage accounts and their claims") { grammar in
         grammar.details = """
             Manages the accounts in the account store. Claims of an account are delivered like those of its providers, and win
-            over them, within a second and without ending sessions. Disabling an account ends its sessions and rejects its
-            credentials of every kind until it is enabled again. Deleting an account does the same as its owner's
+            over them, within a second and without ending sessions. Disabling an account rejects its credentials of every kind
+            and its sessions, which do not end, until it is enabled again. Deleting an account does the same as its owner's
             DELETE /auth/account: its sessions end, running gateways revoke what its issuers granted, and account.deleted
             has the reason operator.
             """

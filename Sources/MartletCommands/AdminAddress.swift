@@ -172,6 +172,13 @@ struct AdminAddress {
                 code: "server.token_unreadable", message: "the token cannot be read from \(TerminalText.escaped(file))",
                 exit: .usage)
         }
+        guard token.withBytes({ $0.allSatisfy { (0x21...0x7E).contains($0) } }) else {
+            throw StartError(
+                code: "server.token_unreadable",
+                message:
+                    "\(TerminalText.escaped(file)) is no token: it must be visible ASCII characters, without spaces",
+                exit: .usage)
+        }
         return token
     }
 }

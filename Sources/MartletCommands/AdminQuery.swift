@@ -18,21 +18,20 @@ struct AdminQuery {
     }
 
     /// The document of a response with 200; its text was printed if JSON is wanted.
+    /// - Parameter member: one that the gateway's document has.
     /// - Throws: the rejection of the gateway, as an error with its status and detail.
     func document(
-        _ path: String, method: String = "GET", json: [UInt8]? = nil, printsResponse: Bool = true
+        _ path: String, with member: String, method: String = "GET", json: [UInt8]? = nil
     ) throws(StartError) -> JSONObject {
         let response = try client.request(path, method: method, json: json)
         let found = Self.parsed(response.body)
-        guard response.status == 200 || response.status == 204, let found = response.body.isEmpty ? [:] : found else {
+        guard response.status == 200, let found, found[member] != nil else {
             let detail = found?["detail"]?.string ?? found?["code"]?.string ?? "not a response of a gateway"
             throw StartError(
                 code: "server.refused", message: "status \(response.status): \(TerminalText.escaped(detail))",
                 exit: .unavailable)
         }
-        if printsJSON, printsResponse, !response.body.isEmpty {
-            Output.line(String(decoding: response.body, as: UTF8.self))
-        }
+        if printsJSON { Output.line(String(decoding: response.body, as: UTF8.self)) }
         return found
     }
 

@@ -4,7 +4,11 @@ internal import MartletServer
 struct InitCommand: Command {
     private let path: String
 
-    init(_ options: Options, _ program: Program) { path = options["config"] ?? ConfigurationPath.local }
+    /// - Throws: `UsageError` for standard output, which has no name for the next steps.
+    init(_ options: Options, _ program: Program) throws(Options.UsageError) {
+        path = options["config"] ?? ConfigurationPath.local
+        guard path != "-" else { throw Options.UsageError(message: "--config must be the name of a file to write") }
+    }
 
     func run() -> ExitCode {
         let name = TerminalText.escaped(path)

@@ -28,7 +28,7 @@ struct LogLevelCommand: Command {
             let query = try AdminQuery("log-level", admin, options)
             var body: JSONObject = ["level": .string(options.words.first ?? "")]
             if let span = options["for"] { body["for"] = .string(span) }
-            let document = try query.document("/log/level", method: "POST", json: JSON.write(body))
+            let document = try query.document("/log/level", with: "level", method: "POST", json: JSON.write(body))
             guard !query.isJSON else { return .ok }
             let level = document["level"]?.string ?? ""
             let span = document["seconds"]?.int64.map { " for \(StatusCommand.duration($0))" } ?? ""

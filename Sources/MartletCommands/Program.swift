@@ -25,7 +25,8 @@ package struct Program: Sendable {
         KeyCommand.self, SessionCommand.self, EventsCommand.self, MigrateCommand.self, AuditCommand.self,
         KeygenCommand.self,
         PluginCommand.self, SchemaCommand.self, StatusCommand.self, TailCommand.self, LogLevelCommand.self,
-        ReloadCommand.self, UpstreamCommand.self, SessionsCommand.self, SubjectCommand.self, HealthCommand.self,
+        ReloadCommand.self, UpstreamCommand.self, ProviderCommand.self, SessionsCommand.self, SubjectCommand.self,
+        HealthCommand.self,
         CompletionCommand.self, ManCommand.self, VersionCommand.self, HelpCommand.self,
     ]
 

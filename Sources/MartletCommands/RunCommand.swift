@@ -25,6 +25,9 @@ struct RunCommand: Command {
             throw Options.UsageError(message: "the configuration must be a file, because a reload reads it again")
         }
         listen = options["listen"]
+        guard listen.map({ SocketAddress($0) != nil }) ?? true else {
+            throw Options.UsageError(message: "--listen must be an address such as 127.0.0.1:8080")
+        }
         self.registry = program.registry
         inherited = program.inherited
     }
@@ -214,7 +217,11 @@ extension RunCommand {
             """
         grammar.arguments = [ConfigurationPath.argument]
         grammar.options = [
-            .config,
+            .value(
+                "config", "FILE", .file,
+                "the configuration, a file; default: $\(ConfigurationPath.variable), else config.yaml, else "
+                    + ConfigurationPath.system
+            ).short("c"),
             .value(
                 "listen", "ADDRESS", .address,
                 "an address that replaces server.listen: 127.0.0.1:8080, [::1]:8080, unix:/run/a.sock"),

@@ -15,18 +15,18 @@ struct StatusCommand: Command {
     func run() -> ExitCode {
         do throws(StartError) {
             let query = try AdminQuery("status", admin, options)
-            let status = try query.document("/status")
+            let status = try query.document("/status", with: "version")
             guard !query.isJSON else { return .ok }
             Output.line(Self.summary(status))
             for check in status["checks"]?.array ?? [] { Self.show(check.object ?? [:]) }
             for certificate in status["certificates"]?.array ?? [] {
                 Self.show(certificate: certificate.object ?? [:])
             }
-            let upstreams = try query.document("/upstreams")["upstreams"]?.array ?? []
+            let upstreams = try query.document("/upstreams", with: "upstreams")["upstreams"]?.array ?? []
             for line in Self.unusable(upstreams, .output) { Output.line(line) }
-            table(try query.document("/routes")["routes"]?.array ?? [], "ROUTE", "TARGET")
+            table(try query.document("/routes", with: "routes")["routes"]?.array ?? [], "ROUTE", "TARGET")
             table(upstreams, "UPSTREAM", "STATE")
-            table(try query.document("/providers")["providers"]?.array ?? [], "PROVIDER", "STATE")
+            table(try query.document("/providers", with: "providers")["providers"]?.array ?? [], "PROVIDER", "STATE")
             return .ok
         } catch {
             Output.error("martlet status: \(error)\n")

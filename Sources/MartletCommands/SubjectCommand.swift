@@ -59,7 +59,9 @@ struct SubjectCommand: Command {
 
     /// Prints the account, and one line for each identity.
     private func show(_ response: AdminClient.Response) -> ExitCode {
-        guard response.status == 200, let account = response.document?.object else { return fail(response) }
+        guard response.status == 200, let account = response.document?.object, account["subject"] != nil else {
+            return fail(response)
+        }
         guard !printsJSON else {
             Output.line(response.text)
             return .ok

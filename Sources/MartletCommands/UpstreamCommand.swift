@@ -48,20 +48,25 @@ struct UpstreamCommand: Command {
 
     private func report(_ response: AdminClient.Response) -> ExitCode {
         let document = Self.document(response)
-        if response.status == 200 {
+        if response.status == 200, document?["endpoint"]?.string != nil {
             printsJSON
                 ? Output.line(String(decoding: response.body, as: UTF8.self).trimmingNewline)
                 : Output.line(action == .drain ? "drained" : "restored")
             return .ok
         }
+        return fail(response)
+    }
+
+    private func fail(_ response: AdminClient.Response) -> ExitCode {
+        let document = Self.document(response)
         let detail = document?["detail"]?.string ?? document?["code"]?.string ?? "not a response of a gateway"
-        Output.error("martlet upstream: status \(response.status): \(detail)\n")
+        Output.error("martlet upstream: status \(response.status): \(TerminalText.escaped(detail))\n")
         return .unavailable
     }
 
     private func list(_ response: AdminClient.Response) -> ExitCode {
         guard response.status == 200, let upstreams = Self.document(response)?["upstreams"]?.array else {
-            return report(response)
+            return fail(response)
         }
         if printsJSON {
             Output.line(String(decoding: response.body, as: UTF8.self).trimmingNewline)
@@ -77,7 +82,7 @@ struct UpstreamCommand: Command {
                     name, "\(endpoint["endpoint"]?.string ?? "")\(address)", endpoint["state"]?.string ?? "",
                     endpoint["reason"]?.string ?? "",
                 ]
-                table.add(columns.map(TerminalText.escaped).joined(separator: Terminal.output.isTerminal ? "\t" : "  "))
+                table.add(columns.map(TerminalText.escaped).joined(separator: "\t"))
             }
         }
         table.finish()

@@ -41,7 +41,7 @@ PATTERNS = {
 }
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 ROW = re.compile(r"(\| `([\w-]+)` \| (.*?) \| (.*?) \| )(.*)( \|)$")
-NAME = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
+NAME = re.compile(r"^  ([a-z-]+) ", re.MULTILINE)
 
 
 def printed(martlet, *arguments):

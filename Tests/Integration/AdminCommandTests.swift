@@ -57,6 +57,27 @@ import Testing
         }
     }
 
+    @Test(arguments: ["<html>hello</html>", #"{"status":"ok"}"#])
+    func `take what is no gateway's response for none`(body: String) throws {
+        let other = try ScriptedUpstream { try $0.respond(200, body: body) }
+        for arguments in [
+            ["status"], ["upstream", "list"], ["upstream", "drain", "api", "http://127.0.0.1:1"], ["provider", "list"],
+            ["log-level", "info"], ["subject", "usr_a"], ["subject", "disable", "usr_a"], ["sessions", "usr_a"],
+        ] {
+            let result = try command(arguments + ["--admin", "http://\(other.endpoint)"])
+            #expect(result.ending == .exited(69) && result.output.isEmpty, "\(arguments): \(result)")
+        }
+    }
+
+    @Test func `send no file that is no token`() throws {
+        let other = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let file = try folder.write("abc\r\nX-Evil: 1\r\nmore", to: "token")
+        let result = try command(["status", "--admin", "http://\(other.endpoint)", "--token-file", file])
+        #expect(result.ending == .exited(64) && result.errorOutput.contains("is no token"), "\(result)")
+        #expect(other.requests.isEmpty)
+    }
+
     @Test(arguments: ["x", "0s", "", "8d", "169h", "-1m"]) func `reject a span that is none`(span: String) throws {
         let result = try command(["log-level", "info", "--for", span, "--admin", "http://127.0.0.1:9"])
         #expect(result.ending == .exited(64), "\(result)")

@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -35,6 +36,7 @@ import Testing
             let routes = try Self.list(gateway, "/routes", "routes")
             let route = try #require(routes.first { $0["name"] as? String == "closed" })
             #expect(route["auth"] as? String == "apple" && route["target"] as? String == "api")
+            #expect(route["headers"] as? [String] == [] && route["query"] as? [String] == [])
             #expect(route["requests"] as? [String: Int] == ["200": 5, "401": 3])
             #expect((Self.window(route)["p99_ms"] as? Double).map { $0 > 0 } == true)
 
@@ -69,6 +71,35 @@ import Testing
             #expect(before.contains(#""jwks_fetches_total":1"#))
             #expect(try gateway.askAdmin("/providers").text.contains(#""jwks_fetches_total":2"#))
             expectRejection(try client.exchange("POST", "/providers/none/refresh"), 404, "not_found")
+            func command(_ arguments: String...) throws -> CommandResult {
+                try run(Executable.martlet(), ["provider"] + arguments + ["--admin", "http://\(gateway.admin)"])
+            }
+            let refreshed = try command("refresh", "apple")
+            #expect(refreshed.ending == .exited(0) && refreshed.output == "refreshed\n", "\(refreshed)")
+            #expect(try gateway.askAdmin("/providers").text.contains(#""jwks_fetches_total":3"#))
+            #expect(try command("refresh", "none").ending == .exited(1))
+            let list = try command("list")
+            #expect(list.ending == .exited(0) && list.output.hasPrefix("apple\tapple\tready\t"), "\(list)")
+            #expect(try command("list", "--json").output.hasPrefix(#"{"providers":["#))
+        }
+    }
+
+    @Test func `routes show the fields and parameters that they need, without values`() throws {
+        var config = GatewayConfig(endpoints: ["builtin:echo"])
+        config.routes = """
+            - name: canary
+              match:
+                path: /v1/**
+                headers: [{ name: X-Canary, equals: hidden }, { name: X-Old, present: false }]
+                query: [{ name: v, prefix: hidden }]
+              auth: none
+              upstream: api
+            """
+        try withMartlet(config.text) { gateway throws in
+            let response = try gateway.askAdmin("/routes")
+            let route = try #require((response.object["routes"] as? [[String: Any]])?.first)
+            #expect((route["headers"] as? [String])?.map { $0.lowercased() } == ["x-canary", "no x-old"], "\(route)")
+            #expect(route["query"] as? [String] == ["v"] && !response.text.contains("hidden"), "\(route)")
         }
     }
 }
@@ -103,6 +134,19 @@ import Testing
             #expect(twice.ending == .exited(64) && twice.output.isEmpty, "\(twice)")
             // The session goes on as before.
             #expect(try stage.gateway.get("/v1/x", bearer(tokens.access)).status == 200)
+        }
+    }
+
+    @Test func `of wrong passwords are no attempts, with the store in memory too`() throws {
+        try withSignIn { stage in
+            let client = try HTTPClient(to: stage.gateway.admin)
+            for round in 0..<7 {
+                let wrong = Data("alice:wrong\(round)".utf8).base64EncodedString()
+                let found = try client.exchange(
+                    "GET", "/explain?path=/v1/x", [("X-Explain-Authorization", "Basic \(wrong)")])
+                #expect(found.status == 200, "\(found)")
+            }
+            _ = try stage.passwordLogin()
         }
     }
 

@@ -67,7 +67,7 @@ import Testing
             let missing = try command(["reload", "--token-file", tokenFile + ".no"], gateway)
             #expect(missing.ending == .exited(64), "\(missing)")
             #expect(missing.errorOutput.contains("server.token_unreadable"), "\(missing)")
-            let other = try folder.write("another token, which is wrong", to: "other")
+            let other = try folder.write("another-token-which-is-wrong", to: "other")
             #expect(try command(["reload", "--token-file", other], gateway).ending == .exited(69))
         }
     }

@@ -21,7 +21,8 @@ import Testing
         let rows = [
             ["fly"], ["run", "--nonsense"], ["check", "--config"], ["explain"], ["check", "extra", "words"],
             ["version", "extra"], ["schema", "extra"], ["--version", "extra"], ["help", "fly"],
-            ["check", "--format", "xml"],
+            ["check", "--format", "xml"], ["run", "--listen", "here"], ["init", "--config", "-"], ["provider"],
+            ["provider", "refresh"],
             [],
         ]
         for arguments in rows {
@@ -89,6 +90,15 @@ import Testing
         #expect(result.errorOutput.contains("cannot write to standard output: No space left on device"), "\(result)")
     }
 
+    @Test(arguments: ["check -", "explain --path /x --token - --config {}", "user add ada --config {}"])
+    func `a standard input that is closed is an error, and not waited for`(command: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.good, to: "config.yaml")
+        let line = "exec \(try Executable.martlet()) \(command.replacing("{}", with: path)) <&-"
+        let result = try run("/bin/sh", ["-c", line])
+        #expect(result.ending != .exited(0) && !result.errorOutput.isEmpty, "\(result)")
+    }
+
     @Test func `strict refuses warnings`() throws {
         let text = Self.good + "providers: { apple: { kind: apple, audiences: [a] } }\n"
         let folder = try TemporaryFolder()
@@ -149,6 +159,12 @@ import Testing
 
     @Test func `a good configuration passes`() throws {
         let result = try Self.check(Self.good)
+        #expect(result.ending == .exited(0), "\(result)")
+    }
+
+    @Test func `the example of a preset passes`() throws {
+        let path = "\(ExampleProxy.repository)/Examples/Plugins/Google/config.yaml"
+        let result = try Self.martlet("check", "--config", path)
         #expect(result.ending == .exited(0), "\(result)")
     }
 

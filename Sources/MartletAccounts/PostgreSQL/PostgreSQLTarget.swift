@@ -23,6 +23,9 @@ struct PostgreSQLTarget: Sendable {
     /// Whether the server is verified with TLS, or is local.
     let isVerified: Bool
 
+    /// The values of `sslmode`, which libpq checks only when it connects.
+    private static let modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+
     /// Parses a URL.
     /// - Throws: `accounts.bad_url`; the message omits libpq's text, which may contain the password.
     init(_ url: Secret) throws(AccountError) {
@@ -32,6 +35,9 @@ struct PostgreSQLTarget: Sendable {
         }
         hosts = try PostgreSQLTarget.hosts(&parsed)
         let mode = parsed.first { $0.keyword == "sslmode" }?.value ?? ""
+        guard mode.isEmpty || Self.modes.contains(mode) else {
+            throw .badURL("sslmode must be one of \(Self.modes.joined(separator: ", "))")
+        }
         isVerified = mode == "verify-full" || hosts.allSatisfy(\.isLoopback)
         description = hosts.map { "\($0.name.isEmpty ? $0.address : $0.name):\($0.port)" }.joined(separator: ",")
         // By default libpq would request a Kerberos ticket, with blocking calls.
@@ -75,7 +81,9 @@ struct PostgreSQLTarget: Sendable {
         let options = unsafe PQconninfoParse(text, &message)
         unsafe PQfreemem(message)
         guard let options = unsafe options else {
-            throw .badURL("libpq cannot parse it; special characters in a user or password need percent-encoding")
+            throw .badURL(
+                "libpq cannot parse it: it has an unknown option, or special characters in a user or password without "
+                    + "percent-encoding")
         }
         defer { unsafe martlet_pq_free_options(options) }
         var parsed: [(keyword: String, value: String)] = []

@@ -792,7 +792,8 @@ views.routes = () => {
       cell.append(link('tail', {route: name}, name, {title: 'Its requests, in Tail'}));
     }},
     {title: 'Matches', of: row => [row.path ?? 'its own endpoints',
-      words((row.hosts ?? []).join(', '), (row.methods ?? []).join(' '))]},
+      words((row.hosts ?? []).join(', '), (row.methods ?? []).join(' '),
+        ...(row.headers ?? []).map(one => `header ${one}`), ...(row.query ?? []).map(one => `query ${one}`))]},
     {title: 'Who', of: row => [row.auth ?? '–', row.conditions ? plural(row.conditions, 'condition') : '']},
     {title: 'Goes to', text: row => row.target, sort: row => row.target, kind: () => 'any'},
     ...lastColumns('5xx'),
@@ -1290,7 +1291,7 @@ on('explain-dialog', 'close', () => { $('explain-form').reset(); $('explanation'
 function enter() {
   const hash = location.hash || (location.pathname === '/upstreams' ? '#upstreams' : '');
   const [section, values] = hash.slice(1).split('?');
-  if (views[section]) Object.assign(route, {section, values: new URLSearchParams(values ?? '')});
+  if (Object.hasOwn(views, section)) Object.assign(route, {section, values: new URLSearchParams(values ?? '')});
   for (const one of document.querySelectorAll('main > section')) one.hidden = one.id !== `s-${route.section}`;
   const value = name => route.values.get(name) ?? '', form = $('tail-form').elements, filter = {};
   if (route.section === 'tail') {
@@ -1322,7 +1323,7 @@ for (const input of document.querySelectorAll('[data-filter]')) {
 }
 on('user-form', 'submit', event => {
   event.preventDefault();
-  const target = href('users', {subject: $('subject').value});
+  const target = href('users', {subject: $('subject').value.trim()});
   if (location.hash === target) again(); else location.hash = target;
 });
 on('tail-form', 'submit', event => {

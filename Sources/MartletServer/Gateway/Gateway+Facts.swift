@@ -35,8 +35,16 @@ extension ConfigurationFacts.Route {
             case .optional(let providers): "optional " + providers.joined(separator: ", ")
             }
         self.init(
-            name: route.name.value, hosts: route.hosts.map(\.value), path: path, methods: route.methods, auth: auth,
+            name: route.name.value, hosts: route.hosts.map(\.value), path: path, methods: route.methods,
+            headers: Self.names(.header, route), query: Self.names(.query, route), auth: auth,
             conditions: route.authorize.count, target: Self.target(route))
+    }
+
+    private static func names(_ source: RequestConditionConfiguration.Source, _ route: RouteConfiguration) -> [String] {
+        route.conditions.filter { $0.source == source }.map { condition in
+            if case .present(false) = condition.test { return "no \(condition.name.value)" }
+            return condition.name.value
+        }
     }
 
     private static func target(_ route: RouteConfiguration) -> String {

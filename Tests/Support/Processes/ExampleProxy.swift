@@ -53,7 +53,7 @@ package final class ExampleProxy: Sendable {
         }
     }
 
-    private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
+    package static let repository = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../..").standardizedFileURL.path
 
     package let endpoint: Endpoint

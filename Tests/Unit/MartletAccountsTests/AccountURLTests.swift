@@ -29,7 +29,8 @@ import Testing
 
     @Test(arguments: [
         "", "martlet.db", "mysql://x/y", "sqlite:", "sqlite:folder/", "sqlite::memory:", "sqlite:a\0b", "sqlite:a\nb",
-        "postgresql:", "postgresql://", "postgresql:///db", "postgresql://host/db?nonsense=1", "postgresql://h:x/db",
+        "postgresql:", "postgresql://", "postgresql:///db", "postgresql://host/db?nonsense=1",
+        "postgresql://h/d?sslmode=zzz", "postgresql://h:x/db",
         "postgresql://h:0/db", "postgresql://h:65536/db", "postgresql://h:1,i:2,j:3/db?hostaddr=127.0.0.1",
         "postgresql://a,,b/db", "postgresql://h/db?service=x", "postgresql://[::1/db", "postgresql://h/db%zz",
         "postgresql://h/d\0b",
