@@ -78,6 +78,11 @@ class Thresholds(unittest.TestCase):
     def test_one_allocation_in_thirty_requests_fails(self):
         self.assertEqual(len(texts({"allocations": 1 / 30})), 1)
 
+    def test_retains_of_a_batch_of_lines_pass_and_those_of_a_quarter_fail(self):
+        for references, count in ((0.08, 0), (0.25, 1)):
+            thresholds = {**COMMITTED, "references": 0.0}
+            self.assertEqual(len(texts({"references": references}, thresholds)), count)
+
     def test_a_retain_more_or_less_fails(self):
         self.assertEqual(len(texts({"references": 20.02})), 1)
         self.assertEqual(len(texts({"references": 18.02})), 1)
