@@ -17,7 +17,7 @@ struct ProviderCommand: Command {
         requests.run { () throws(StartError) in
             guard let name else { return list(try requests.send("/providers")) }
             let response = try requests.send("/providers/\(AdminQuery.escaped(name))/refresh", method: "POST")
-            guard response.status == 200 else {
+            guard response.status == 200, response.document?.object?["provider"] != nil else {
                 return requests.fail(response, unknown: "no such provider, or it uses no keys of an issuer")
             }
             printsJSON ? Output.line(response.text) : Output.line("refreshed")

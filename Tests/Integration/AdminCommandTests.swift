@@ -62,6 +62,7 @@ import Testing
         let other = try ScriptedUpstream { try $0.respond(200, body: body) }
         for arguments in [
             ["status"], ["upstream", "list"], ["upstream", "drain", "api", "http://127.0.0.1:1"], ["provider", "list"],
+            ["provider", "refresh", "apple"],
             ["log-level", "info"], ["subject", "usr_a"], ["subject", "disable", "usr_a"], ["sessions", "usr_a"],
         ] {
             let result = try command(arguments + ["--admin", "http://\(other.endpoint)"])
