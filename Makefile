@@ -100,4 +100,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .envoy .promtool .packages
+	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .proxies .promtool .packages

@@ -10,6 +10,12 @@ local largest_body = 65536
 -- The identity headers and the assertion; a name that a route sets (headers.set) is added.
 local identity = { "x-auth-subject", "x-auth-provider", "x-auth-email", "x-auth-assertion" }
 
+-- The letters and digits of a name, which decide whether an API may take one name for another.
+local function letters(name) return (name:lower():gsub("[^%w]", "")) end
+
+local reserved = {}
+for _, name in ipairs(identity) do reserved[letters(name)] = true end
+
 -- What a check has not: fields of the body and of the connection, and what this script writes itself.
 local dropped = {
     ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["expect"] = true,
@@ -81,9 +87,12 @@ function check(r)
     for word in (r.headers_in["Connection"] or ""):gmatch("[^,%s]+") do
         if not hops[word:lower()] then return 400 end
     end
-    -- The client's copies in every spelling that an API may take for an identity header.
+    -- The client's copies in every spelling, and every field whose name has another character than letters, digits and
+    -- dashes: an API may take X_Forwarded.For for X-Forwarded-For.
     for name in pairs(r:headers_in_table()) do
-        if name:lower():find("^x[-_.]auth[-_.]") then r.headers_in[name] = nil end
+        if reserved[letters(name)] or name:find("[^%w-]") or name:lower():find("^x%-*auth%-") then
+            r.headers_in[name] = nil
+        end
     end
 
     local status, fields, body = ask(r)

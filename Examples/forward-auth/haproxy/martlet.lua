@@ -15,6 +15,12 @@ local dropped = {
 local passed = { ["content-type"] = true, ["www-authenticate"] = true, ["retry-after"] = true, ["set-cookie"] = true,
     ["location"] = true, ["cache-control"] = true, ["x-request-id"] = true }
 
+-- The letters and digits of a name, which decide whether an API may take one name for another.
+local function letters(name) return (name:lower():gsub("[^%w]", "")) end
+
+local reserved = {}
+for _, name in ipairs(identity) do reserved[letters(name)] = true end
+
 local function list(values)
     local copy = {}
     for index = 0, #values do copy[#copy + 1] = values[index] end
@@ -28,7 +34,11 @@ end
 core.register_action("martlet", { "http-req" }, function(txn)
     local fields = {}
     for name, values in pairs(txn.http:req_get_headers()) do
-        if not dropped[name] then fields[name] = list(values) end
+        if reserved[letters(name)] then
+            txn.http:req_del_header(name)
+        elseif not dropped[name] then
+            fields[name] = list(values)
+        end
     end
     local host = txn.f:req_hdr("host") or ""
     fields["host"] = { host }

@@ -101,8 +101,8 @@ import Testing
                 Self.expectForbidden(
                     try proxy.exchange("POST", "/read/x", [(field, "GET")], body: []), "method_not_allowed")
             }
-            // Envoy resolves dots before it asks, and forwards what it asked about.
-            for path in ["/public/..%2fv1/x", "/public/%2e%2e/v1/x", "/public//x"] {
+            // Envoy resolves dots before it asks, and Traefik joins slashes; both forward what they asked about.
+            for path in ["/public/..%2fv1/x", "/public/%2e%2e/v1/x"] + (kind == .traefik ? [] : ["/public//x"]) {
                 #expect([400, 401, 404].contains(try proxy.exchange("GET", path).status), "\(path)")
             }
             #expect(api.requests.isEmpty)

@@ -159,6 +159,34 @@ private struct Decision {
         }
     }
 
+    @Test func `name what the API must not get`() throws {
+        try Self.withChecks { _, peer, apple throws in
+            let token = bearer(try apple.token())
+            let spelled = [
+                "x_auth_subject", "x-auth_subject", "x.auth.subject", "xauthsubject", "x_user", "xuser",
+                "x~auth-assertion",
+                "x-auth-role",
+            ]
+            let fields = spelled.map { ($0, "root") } + [("dpop", "a.b.c"), ("x-other", "mak_x"), ("x-kept", "1")]
+            for path in ["/v1/x", "/public/x"] {
+                let decision = try Self.check(Self.request("GET", path, fields + (path == "/v1/x" ? token : [])), peer)
+                #expect(decision.status == "passes", "\(decision)")
+                for name in spelled + ["dpop", "x-other"] {
+                    #expect(decision.removed.count { $0 == name } == 1, "\(path) \(name) \(decision)")
+                }
+                #expect(decision.removed.contains("authorization") == (path == "/v1/x"))
+                for name in ["x-kept", "x-user", ":path"] {
+                    #expect(decision.removed.contains(name) == (name == "x-user" && path == "/public/x"), "\(name)")
+                }
+            }
+            // Another credential is the API's own.
+            let basic = try Self.check(Self.request("GET", "/public/x", [("authorization", "Basic eDp5")]), peer)
+            #expect(!basic.removed.contains("authorization"))
+            let own = try Self.check(Self.request("GET", "/public/x", bearer("mat_x")), peer)
+            #expect(own.removed.contains("authorization"))
+        }
+    }
+
     @Test func `reject with the response that the client is to get`() throws {
         try Self.withChecks { _, peer, apple throws in
             let missing = try Self.check(Self.request("GET", "/v1/x"), peer)
