@@ -66,9 +66,11 @@ package final class CertificateAuthority: Sendable {
         try CertificateAuthority.openssl(
             ["req", "-utf8", "-subj", subject, "-out", request] + CertificateAuthority.newKey(issued.keyFile, key))
         let extensions = try folder.write(extensions.map { $0 + "\n" }.joined(), to: "\(name).ext")
+        // No file of serial numbers: tests that run side by side share an authority, and would read it half written.
         try CertificateAuthority.openssl([
             "x509", "-req", "-in", request, "-CA", authority.certificateFile, "-CAkey", authority.keyFile,
-            "-CAcreateserial", "-days", String(days), "-extfile", extensions, "-out", issued.certificateFile,
+            "-set_serial", String(UInt64.random(in: 1...UInt64.max)), "-days", String(days),
+            "-extfile", extensions, "-out", issued.certificateFile,
         ])
         return issued
     }
