@@ -90,7 +90,7 @@ let rooms: [Room] = [
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "MartletTracing", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
-    Room(name: "MartletLimits", imports: []),
+    Room(name: "MartletLimits", imports: ["MartletCore"]),
     Room(name: "MartletBalancing", imports: []),
     Room(
         name: "MartletMirror", imports: ["MartletCore", "MartletHTTP", "MartletFetch", "MartletBalancing", "CCurl"]),
@@ -284,7 +284,9 @@ let package = Package(
         + [
             .executableTarget(
                 name: "martlet",
-                dependencies: ["MartletCommands", "MartletServer", "MartletProvider", "BundledProviders"],
+                dependencies: [
+                    "MartletCore", "MartletCommands", "MartletServer", "MartletProvider", "BundledProviders",
+                ],
                 path: "Sources/martlet",
                 swiftSettings: strict,
                 linkerSettings: exporting),

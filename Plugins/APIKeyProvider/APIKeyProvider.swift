@@ -30,7 +30,7 @@ public struct APIKeyProvider: Provider {
 
     let context: ProviderContext
     let source: Source
-    private let work = KeyWork()
+    private let work = RepeatedWork()
     private let outage = KeyOutage()
 
     /// Warns about a file that does not exist.
@@ -132,7 +132,7 @@ extension APIKeyProvider: Running {
     /// Reads the state of the account store, and begins to follow its changes or those of the file.
     public func start() async {
         await follow()
-        work.start(every: Self.pollInterval) { [self] in await follow() }
+        work.start(after: { Self.pollInterval }, { [self] in await follow() })
     }
 
     /// Stops following, and stores the last uses.

@@ -6,7 +6,7 @@ internal import MartletCrypto
 /// The checksum shows a key that was mistyped or cut off, so that it costs no lookup; it proves nothing. The secret has
 /// 256 random bits, which is why a fast hash of the key is enough to store.
 package struct APIKeyText: Sendable {
-    package static let prefix = "mak_"
+    package static let prefix = OwnToken.apiKey.prefix
     private static let idBytes = 8
     private static let secretBytes = 32
     private static let checksumBytes = 4

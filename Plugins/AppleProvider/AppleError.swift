@@ -14,6 +14,8 @@ struct AppleError: CodedError {
         case unavailable
         /// Apple limits the rate of calls.
         case throttled
+        /// The client has used up its share of the store.
+        case shareUsedUp
     }
 
     let kind: Kind
@@ -74,7 +76,11 @@ struct AppleError: CodedError {
         AppleError(.unavailable, error.rawValue, "Apple refused the call: \(error.rawValue)")
     }
     static let apiThrottled = AppleError(.throttled, "api_throttled", "Apple limits the rate of calls")
-    static func storeUnavailable(_ message: String) -> AppleError {
-        AppleError(.unavailable, "store_unavailable", message)
+    /// A value that could not be stored or read.
+    init(_ error: StoreError, _ message: String) {
+        let isUsedUp = error.code == .storeShareUsedUp
+        kind = isUsedUp ? .shareUsedUp : .unavailable
+        code = isUsedUp ? error.code : "apple.store_unavailable"
+        self.message = "\(message) [\(error.code)]"
     }
 }

@@ -124,6 +124,7 @@ public struct AppleProvider: LocallyVerifying {
         case .rejected: .rejected(error.code, cause: error)
         case .undecided, .unavailable: .unavailable(error.code, cause: error)
         case .throttled: .unavailable(error.code, retryAfter: .seconds(60), cause: error)
+        case .shareUsedUp: .throttled(error.code, retryAfter: StoreError.shareRetryAfter)
         }
     }
 }

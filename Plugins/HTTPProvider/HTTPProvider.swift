@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletJSON
 public import MartletProvider
-private import Synchronization
 
 /// Lets a service of one's own verify credentials, by a call for each one: any language, a process of its own.
 public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
@@ -49,6 +48,7 @@ public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
         switch try await ask(call, isRepeatable: true, in: request) {
         case .active(let response): return try identity(of: response, at: request.now)
         case .denied: throw .denied(.httpDenied)
+        case .unreadable: throw .rejected(.httpBadRequest)
         case .inactive(let code, let reuse):
             let seconds = reusableSeconds(reuse)
             if seconds > 0 { state.add(digest, until: context.clock.monotonicTime + .seconds(seconds)) }
@@ -64,6 +64,7 @@ public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
         switch try await ask(VerifyCall(form), isRepeatable: false, in: request) {
         case .active(let response): return SignIn(identity: try identity(of: response, at: request.now))
         case .denied: throw .denied(.httpDenied)
+        case .unreadable(let errors): throw AuthenticationError(.httpBadRequest, .malformed, bodyErrors: errors)
         case .inactive(let code, _): throw .rejected(.httpInactive, cause: code.map(ServiceReason.init))
         }
     }
@@ -73,14 +74,11 @@ public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
     ) async throws(AuthenticationError) -> VerifyResponse {
         guard state.admits(at: context.clock.monotonicTime) else { throw .unavailable(.httpCircuitOpen) }
         let body = call.body(in: request, provider: context.name)
-        do throws(AuthenticationError) {
-            let response = try await client.send(body, isRepeatable: isRepeatable, until: request.deadline)
-            state.record(isFailure: false, at: context.clock.monotonicTime)
-            return response
-        } catch {
-            state.record(isFailure: true, at: context.clock.monotonicTime)
-            throw error
+        let outcome = await client.send(body, isRepeatable: isRepeatable, until: request.deadline)
+        if state.record(outcome, at: context.clock.monotonicTime), let reason = outcome.malformed {
+            context.logger.info("response of the service is not usable", ("reason", reason))
         }
+        return try outcome.result.get()
     }
 
     private func identity(
@@ -124,14 +122,18 @@ final class CallState: Sendable {
     private struct Values {
         var circuit: Circuit
         var rejections = RejectionCache()
+        /// When a response that is not usable may be logged again.
+        var nextLine = MonotonicTime(nanoseconds: .min)
         var calls = 0
         var failures = 0
     }
 
-    private let values: Mutex<Values>
+    private static let logInterval = Duration.seconds(10)
+
+    private let values: Lock<Values>
 
     init(_ block: HTTPConfiguration.CircuitBlock) {
-        values = Mutex(Values(circuit: Circuit(failures: block.failures, open: block.open)))
+        values = Lock(Values(circuit: Circuit(failures: block.failures, open: block.open)))
     }
 
     func rejects(_ digest: [UInt8], at now: MonotonicTime) -> Bool {
@@ -148,10 +150,19 @@ final class CallState: Sendable {
         }
     }
 
-    func record(isFailure: Bool, at now: MonotonicTime) {
+    /// Records what became of a call.
+    /// - Returns: whether a response that is not usable is to be logged: clients cause as many of them as they like.
+    func record(_ outcome: VerifyOutcome, at now: MonotonicTime) -> Bool {
         values.withLock { values in
-            values.circuit.record(isFailure: isFailure, at: now)
-            if isFailure { values.failures += 1 }
+            if outcome.isFailure { values.failures += 1 }
+            switch outcome.service {
+            case .works: values.circuit.record(isFailure: false, at: now)
+            case .fails: values.circuit.record(isFailure: true, at: now)
+            case .unknown: break
+            }
+            guard outcome.malformed != nil, now >= values.nextLine else { return false }
+            values.nextLine = now + Self.logInterval
+            return true
         }
     }
 
@@ -175,6 +186,16 @@ final class CallState: Sendable {
                     value: Double(rejections)),
             ])
     }
+}
+
+extension HTTPProvider: Throttling {
+    /// Rejects the credentials of a network that has as many calls under way as it may have.
+    public func rejection(of client: ClientNetwork) -> AuthenticationError? {
+        context.http.hasCapacity(for: client.workOwner) ? nil : .unavailable(.httpOverloaded, retryAfter: .seconds(1))
+    }
+
+    /// Rejects the same logins.
+    public func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError? { client.flatMap(rejection(of:)) }
 }
 
 extension HTTPProvider: Reporting {

@@ -10,6 +10,8 @@ struct OIDCError: CodedError {
         case rejected
         /// The key is not cached; a fetch may bring it. `nil` for that of a token that names none.
         case undecided(KeyID?)
+        /// The client has used up its share of the store.
+        case shareUsedUp
         /// The issuer or the store is unavailable, or refuses the gateway itself.
         case unavailable
         /// The issuer limits the rate of calls, with the pause that it asks for.
@@ -41,6 +43,16 @@ struct OIDCError: CodedError {
         message = error.message
     }
 
+    /// A value that could not be stored or read.
+    init(_ error: StoreError, _ message: String) {
+        guard error.code == .storeShareUsedUp else {
+            self = OIDCError(.unavailable, "store_unavailable", "\(message) [\(error.code)]")
+            return
+        }
+        (kind, code) = (.shareUsedUp, error.code)
+        self.message = "\(message) [\(error.code)]"
+    }
+
     /// A signature that was not made with the only key of the issuer, which has just been fetched.
     init(rejectedAfterFetch error: OIDCError) {
         kind = .rejected
@@ -57,6 +69,7 @@ struct OIDCError: CodedError {
         switch kind {
         case .rejected: .rejected(code, cause: self)
         case .undecided, .unavailable: .unavailable(code, cause: self)
+        case .shareUsedUp: .throttled(code, retryAfter: StoreError.shareRetryAfter)
         case .throttled(let pause): .unavailable(code, retryAfter: pause ?? .seconds(60), cause: self)
         case .notFound: AuthenticationError(code, .notFound, cause: self)
         }

@@ -12,6 +12,11 @@ extension PasswordProvider: PasswordSelfServing {
         return try await hash(password, for: client, until: deadline).encoded
     }
 
+    /// Whether the network is one that throttling knows.
+    public func hasLoggedIn(_ key: String, from network: ClientNetwork) async -> Bool {
+        await throttle.knows(network, Array(key.utf8))
+    }
+
     /// Ends the bans of the user.
     public func passwordWasReset(of key: String, in context: AuthenticationContext) async {
         singleFlight.startNewEpoch()

@@ -17,7 +17,6 @@ public struct PasswordProvider: Provider {
     private static let basicLifetime: Int64 = 10
 
     private static let concurrentAttempts = 256
-    private static let queuedAttempts = 2048
 
     let context: ProviderContext
     let source: UserSource
@@ -28,13 +27,14 @@ public struct PasswordProvider: Provider {
     public let selfService: PasswordSelfService
     /// Whether routes accept `Authorization: Basic`.
     private let acceptsBasic: Bool
-    let watch = FileWatch()
+    /// Polls the users file.
+    let watch = RepeatedWork()
     /// The hash that passwords of unknown users are checked against.
     private let decoy: PasswordHash
     let singleFlight = SingleFlight<Identity>()
     /// Limits concurrent attempts: each makes several store requests before it queues for a hash, and a burst must not
     /// starve other users of the store.
-    private let attemptSlots = FairSemaphore(permits: concurrentAttempts, queue: queuedAttempts)
+    private let attemptSlots = FairSemaphore(.passwordAttempts, permits: concurrentAttempts)
     /// The key of the MACs by which `singleFlight` identifies credentials; the credentials themselves are not stored.
     let flightKey: Secret
 
@@ -77,12 +77,8 @@ extension PasswordProvider {
     func logIn(
         _ name: [UInt8], _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
-        if let client = context.client, let rejection = throttle.rejection(of: client) { throw rejection }
-        // A flood that exceeds the capacity for hashing must not load the store either.
-        let owner = context.client?.workOwner ?? .anonymous
-        guard self.context.hashing.hasCapacity(for: owner), await attemptSlots.acquire(as: owner) else {
-            throw Self.overloaded()
-        }
+        if let rejection = rejection(ofLoginFrom: context.client) { throw rejection }
+        guard await attemptSlots.acquire(as: Self.owner(context.client)) else { throw Self.overloaded() }
         defer { attemptSlots.release() }
         let key = canonicalKey(of: name)
         let attempt = try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: context.client)
@@ -176,6 +172,8 @@ extension PasswordProvider {
         }
     }
 
+    private static func owner(_ client: ClientNetwork?) -> WorkOwner { client?.workOwner ?? .anonymous }
+
     private static func overloaded(_ cause: (any Error)? = nil) -> AuthenticationError {
         .unavailable("password.overloaded", retryAfter: .seconds(1), cause: cause)
     }
@@ -187,7 +185,7 @@ extension PasswordProvider {
     ) async throws(AuthenticationError) -> Value {
         let result: Result<Value, CryptoError>
         do {
-            result = try await context.hashing.run(until: deadline, for: client?.workOwner ?? .anonymous) {
+            result = try await context.hashing.run(until: deadline, for: Self.owner(client)) {
                 () -> Result<Value, CryptoError> in
                 do throws(CryptoError) { return .success(try work()) } catch { return .failure(error) }
             }
@@ -204,6 +202,12 @@ extension PasswordProvider: SigningIn {
         FailureLimit(attempts: throttle.limits.addressAttempts * 2, window: throttle.limits.addressWindow)
     }
 
+    /// Rejects those from an address with too many failures, and those that exceed the capacity for hashing.
+    public func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError? {
+        if let client, let rejection = throttle.rejection(of: client) { return rejection }
+        return context.hashing.hasCapacity(for: Self.owner(client)) ? nil : Self.overloaded()
+    }
+
     /// Logs in with the members `username` and `password`.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
@@ -214,7 +218,7 @@ extension PasswordProvider: SigningIn {
         // The account keeps the name that a user registered with.
         var stored: JSONObject = [:]
         stored["name"] = identity.claims["name"]
-        return SignIn(identity: identity, storedClaims: stored)
+        return SignIn(identity: identity, storedClaims: stored, isFresh: true)
     }
 }
 
@@ -245,7 +249,7 @@ extension PasswordProvider: Running {
     /// Starts watching the users file, if there is one.
     public func start() async {
         guard case .file(let file) = source else { return }
-        watch.start { [context, singleFlight] in
+        let step: @Sendable () async -> Void = { [context, singleFlight] in
             switch file.refresh(now: context.clock.unixTime) {
             case .unchanged, .stillFailing: break
             case .changed:
@@ -259,10 +263,11 @@ extension PasswordProvider: Running {
                     ("reason", reason))
             }
         }
+        watch.start(after: { .seconds(1) }, step)
     }
 
     /// Stops watching the users file.
-    public func shutdown() async { watch.stop() }
+    public func shutdown() async { watch.cancel() }
 }
 
 extension PasswordProvider: Reporting {

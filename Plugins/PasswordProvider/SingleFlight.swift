@@ -1,5 +1,5 @@
+internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// Lets concurrent callers with the same key share one execution and its result.
 ///
@@ -19,7 +19,7 @@ final class SingleFlight<Value: Sendable>: Sendable {
         var epoch = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Joins the execution in flight with this key, or runs `work` if there is none.
     func join(

@@ -15,6 +15,8 @@ struct Throttle: Sendable {
         /// Where it is counted: the user, or the user at one network.
         fileprivate let bucket: Bucket
         fileprivate var network: Network?
+        /// Who makes it.
+        fileprivate var owner: WorkOwner { network?.client.workOwner ?? .anonymous }
         /// The user at this network; `nil` without one.
         fileprivate var own: Bucket?
         /// When the user last logged in from there; `nil` if unknown or too long ago.
@@ -54,16 +56,30 @@ struct Throttle: Sendable {
         self.context = context
     }
 
-    /// Counters, bans and known networks are in separate partitions, so that none of them can evict the others.
-    private var store: any SharedStoring { context.store.partition(.throttles) }
-    private var bans: any SharedStoring { context.store.partition(.bans) }
-    private var knownNetworks: any SharedStoring { context.store.partition(.loginLocations) }
+    /// Counters, bans and known networks are in separate partitions, so that none of them can fill another. What failures
+    /// cause is counted for the network that they come from, and known networks for the user.
+    private func counters(for owner: WorkOwner) -> any SharedStoring {
+        context.store.partition(.throttles, for: owner)
+    }
+
+    private func bans(for owner: WorkOwner) -> any SharedStoring { context.store.partition(.bans, for: owner) }
 
     /// The rejection of attempts from an address that the store reported as throttled a moment ago, without a query.
     ///
     /// A flood from one address then loads neither the store nor the queue of attempts, which others share.
     func rejection(of client: ClientNetwork) -> AuthenticationError? {
         throttledAddresses.retryAfter(client, at: context.clock.monotonicTime).map(Self.addressThrottled)
+    }
+
+    /// Whether the user has logged in from a network before; `false` while the store is unavailable.
+    func knows(_ client: ClientNetwork, _ name: [UInt8]) async -> Bool {
+        let pair = Bucket(user: Self.digest("user", name), name: Self.pair(name, client))
+        let networks = context.store.partition(.loginLocations, for: WorkOwner(named: pair.user))
+        return if case .found = await networks.value(for: key(.known, pair)) { true } else { false }
+    }
+
+    private static func pair(_ name: [UInt8], _ client: ClientNetwork) -> String {
+        digest("pair", name + [0] + Array(client.description.utf8))
     }
 
     /// Admits an attempt, and counts it before any hash is computed.
@@ -74,15 +90,15 @@ struct Throttle: Sendable {
         let user = Self.digest("user", name)
         let common = Bucket(user: user, name: user)
         guard let client else {
-            try check(await count(common, nil).get())
+            try check(await count(common, nil, for: .anonymous).get())
             return Attempt(bucket: common)
         }
         let text = Array(client.description.utf8)
-        let own = Bucket(user: user, name: Self.digest("pair", name + [0] + text))
+        let own = Bucket(user: user, name: Self.pair(name, client))
         let address = Self.digest("address", text)
         // Together, to wait for the store only once. The next attempt of a throttled address needs no query.
         async let reading = failures(of: address)
-        let counted = await count(common, own)
+        let counted = await count(common, own, for: client.workOwner)
         let bucket = (try? counted.get())?.known == nil ? common : own
         do throws(AuthenticationError) {
             let failures = try await reading.get()
@@ -101,16 +117,17 @@ struct Throttle: Sendable {
 
     /// Counts a failed attempt.
     func recordFailure(_ attempt: Attempt) async {
+        let counters = counters(for: attempt.owner)
         do throws(StoreError) {
             if let network = attempt.network {
-                let failures = try await store.increment(
+                let failures = try await counters.increment(
                     failuresKey(ofAddress: network.address), lifetime: limits.addressWindow)
                 cacheIfThrottled(network.client, failures)
             }
             let bucket = attempt.bucket
-            let failures = try await store.increment(key(.failures, bucket), lifetime: limits.window)
+            let failures = try await counters.increment(key(.failures, bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
-            _ = try await bans.increment(key(.ban, bucket), lifetime: limits.ban)
+            _ = try await bans(for: attempt.owner).increment(key(.ban, bucket), lifetime: limits.ban)
             if !bucket.isCommon { try await record(bannedPair: bucket) }
             try await clear(bucket)
             context.logger.warning(
@@ -126,7 +143,7 @@ struct Throttle: Sendable {
 
     private func withdraw(from bucket: Bucket) async {
         do throws(StoreError) {
-            try await store.decrement(key(.attempts, bucket))
+            try await counters(for: .gateway).decrement(key(.attempts, bucket))
         } catch {
             context.logger.warning("withdrawing a login attempt failed", ("reason", error.code.rawValue))
         }
@@ -147,7 +164,7 @@ struct Throttle: Sendable {
     private func record(networkOf attempt: Attempt, at now: UnixTime) async throws(StoreError) {
         guard let own = attempt.own else { return }
         if let last = attempt.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
-        try await knownNetworks.set(
+        try await context.store.partition(.loginLocations, for: WorkOwner(named: own.user)).set(
             Array(String(now.seconds).utf8), for: key(.known, own), lifetime: Self.networkLifetime)
     }
 }
@@ -166,16 +183,17 @@ extension Throttle {
         let common = Bucket(user: user, name: user)
         for name in [user] + (try await bannedPairs(of: user)) {
             let bucket = Bucket(user: user, name: name)
-            try await bans.remove(key(.ban, bucket))
+            try await bans(for: .gateway).remove(key(.ban, bucket))
             try await clear(bucket)
         }
-        try await bans.remove(key(.pairs, common))
+        try await bans(for: .gateway).remove(key(.pairs, common))
     }
 
     /// The bans of a user, which an unlocking would end; `nil` without any.
     /// - Parameter name: the canonical name.
     func throttling(of name: [UInt8]) async throws(StoreError) -> UserThrottling? {
         let user = Self.digest("user", name)
+        let bans = bans(for: .gateway)
         let ban = try await bans.counter(key(.ban, Bucket(user: user, name: user)))
         var pairs = 0
         for name in try await bannedPairs(of: user) {
@@ -190,11 +208,13 @@ extension Throttle {
         let pairs = try await bannedPairs(of: pair.user).filter { $0 != pair.name } + [pair.name]
         let text = pairs.suffix(Self.maximumPairs).joined(separator: " ")
         let common = Bucket(user: pair.user, name: pair.user)
-        try await bans.set(Array(text.utf8), for: key(.pairs, common), lifetime: limits.ban)
+        // One for each user, at most 64 networks long.
+        try await bans(for: WorkOwner(named: pair.user)).set(
+            Array(text.utf8), for: key(.pairs, common), lifetime: limits.ban)
     }
 
     private func bannedPairs(of user: String) async throws(StoreError) -> [String] {
-        switch await bans.value(for: key(.pairs, Bucket(user: user, name: user))) {
+        switch await bans(for: .gateway).value(for: key(.pairs, Bucket(user: user, name: user))) {
         case .found(let bytes): String(decoding: bytes, as: UTF8.self).split(separator: " ").map(String.init)
         case .miss: []
         case .unavailable(let error): throw error
@@ -209,13 +229,15 @@ extension Throttle {
 
     /// Counts an attempt.
     /// - Parameter own: the bucket of the user at this network, which counts if the network is known.
-    private func count(_ common: Bucket, _ own: Bucket?) async -> Result<AttemptCount, AuthenticationError> {
+    private func count(
+        _ common: Bucket, _ own: Bucket?, for owner: WorkOwner
+    ) async -> Result<AttemptCount, AuthenticationError> {
         func keys(of bucket: Bucket) -> CountedAttempt.Bucket {
             CountedAttempt.Bucket(attempts: key(.attempts, bucket), ban: key(.ban, bucket))
         }
         let attempt = CountedAttempt(
             known: own.map { key(.known, $0) }, own: own.map(keys), common: keys(of: common), lifetime: limits.window)
-        return await result { () async throws(StoreError) in try await context.store.count(attempt) }
+        return await result { () async throws(StoreError) in try await context.store.count(attempt, for: owner) }
     }
 
     private func check(_ count: AttemptCount) throws(AuthenticationError) {
@@ -227,7 +249,10 @@ extension Throttle {
     }
 
     private func failures(of address: String) async -> Result<CounterReading, AuthenticationError> {
-        await result { () async throws(StoreError) in try await store.counter(failuresKey(ofAddress: address)) }
+        let counters = counters(for: .gateway)
+        return await result { () async throws(StoreError) in
+            try await counters.counter(failuresKey(ofAddress: address))
+        }
     }
 
     /// Without the store no attempt is admitted, because none could be counted.
@@ -237,7 +262,7 @@ extension Throttle {
         do throws(StoreError) {
             return .success(try await query())
         } catch {
-            return .failure(.unavailable("password.store_unavailable", cause: error))
+            return .failure(.store(error, as: "password.store_unavailable"))
         }
     }
 
@@ -252,7 +277,7 @@ extension Throttle {
     }
 
     private func clear(_ bucket: Bucket) async throws(StoreError) {
-        try await store.remove([key(.attempts, bucket), key(.failures, bucket)])
+        try await counters(for: .gateway).remove([key(.attempts, bucket), key(.failures, bucket)])
     }
 
     private static func lastLogin(_ value: [UInt8]) -> UnixTime {

@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// Caches for a second which addresses the store has reported as throttled, so that their further attempts cost no
 /// query.
@@ -8,7 +7,7 @@ private import Synchronization
 /// This rejects nothing that the store would admit: a throttled address stays throttled until its window ends, because
 /// failures of an address are never uncounted.
 final class ThrottledAddresses: Sendable {
-    private let table = Mutex(ThrottledAddressTable())
+    private let table = Lock(ThrottledAddressTable())
 
     /// The time until the address is admitted again; `nil` if it is not known to be throttled.
     func retryAfter(_ client: ClientNetwork, at now: MonotonicTime) -> Duration? {

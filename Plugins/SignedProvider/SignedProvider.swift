@@ -35,13 +35,16 @@ public struct SignedProvider: LocallyVerifying, RequestInspecting {
     public var reuseKey: Set<RequestPart> { [.method, .host, .path] }
     public var readsHead: Bool { true }
 
-    /// One signature over some hundred bytes.
+    /// One signature over some hundred bytes; longer heads are not decided on a loop.
     public var isQuick: Bool { true }
 
-    /// Verifies a signature without a nonce; one with a nonce has to be marked in the store first.
+    /// Verifies a signature without a nonce in a short head; a nonce has to be marked in the store first, and a long head
+    /// would hold up the loop, whoever has sent it.
     public func verify(
         _ credential: Credential, in context: AuthenticationContext
     ) throws(AuthenticationError) -> LocalVerification {
+        guard let head = context.request?.head else { throw .rejected("signature.no_request") }
+        guard RequestSignature.isQuick(head) else { return .undecided }
         let request = try check(in: context)
         return request.nonce == nil ? .authenticated(request.identity) : .undecided
     }
@@ -89,10 +92,11 @@ public struct SignedProvider: LocallyVerifying, RequestInspecting {
         let seconds = min(max(left.overflow ? 0 : left.partialValue, 0), Self.maximumMark) + Self.clockSkew
         let isFirst: Bool
         do throws(StoreError) {
-            isFirst = try await self.context.store.partition(.proofs).setIfAbsent(
-                [1], for: self.context.storeKey("nonce:\(name)"), lifetime: .seconds(seconds))
+            // Each key has a share: a partner that signs too often is not the outage of another.
+            isFirst = try await self.context.store.partition(.signatures, for: WorkOwner(named: request.keyID))
+                .setIfAbsent([1], for: self.context.storeKey("nonce:\(name)"), lifetime: .seconds(seconds))
         } catch {
-            throw .unavailable("signature.store_unavailable", cause: error)
+            throw .store(error, as: "signature.store_unavailable")
         }
         guard isFirst else { throw .rejected("signature.replayed") }
     }

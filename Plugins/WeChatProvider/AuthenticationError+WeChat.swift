@@ -36,6 +36,6 @@ extension AuthenticationError {
     static let noTime = AuthenticationError.unavailable("wechat.no_time")
     /// The store of used codes is unavailable; without it no code is sent.
     static func storeUnavailable(_ cause: StoreError) -> AuthenticationError {
-        .unavailable("wechat.store_unavailable", cause: cause)
+        .store(cause, as: "wechat.store_unavailable")
     }
 }

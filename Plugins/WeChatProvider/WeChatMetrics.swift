@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// Counts calls to WeChat and their results, for `/readyz` and `/metrics`.
 final class WeChatMetrics: Sendable {
@@ -24,7 +23,7 @@ final class WeChatMetrics: Sendable {
         var lastCall: MonotonicTime?
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Counts a call.
     func record(_ outcome: Outcome, at now: MonotonicTime) {

@@ -70,12 +70,17 @@ public struct WeChatProvider: SigningIn {
         let ledger = CodeLedger(request, context: context, sleep: sleep)
         do throws(AuthenticationError) {
             var outcome: Result<SignIn, AuthenticationError>?
+            var isFresh = true
             if try await !ledger.isClaimed() {
                 outcome = try await send(request, ledger, at: login.now, until: deadline)
             }
-            if outcome == nil { outcome = try await ledger.outcomeOfFirst(until: deadline) }
+            if outcome == nil {
+                isFresh = false
+                outcome = try await ledger.outcomeOfFirst(until: deadline)
+            }
             guard let signIn = try outcome?.get() else { throw .outcomeUnknown }
-            return SignIn(identity: signIn.identity, aliases: signIn.aliases, repetition: request.repetition)
+            return SignIn(
+                identity: signIn.identity, aliases: signIn.aliases, repetition: request.repetition, isFresh: isFresh)
         } catch {
             if error.code == AuthenticationError.codeReused.code {
                 metrics.recordReuse()
@@ -93,8 +98,8 @@ public struct WeChatProvider: SigningIn {
     private func send(
         _ request: LoginRequest, _ ledger: CodeLedger, at now: UnixTime, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> Result<SignIn, AuthenticationError>? {
-        guard limit.acquire(request.app.clientName) else { throw .overloaded(nil) }
-        defer { limit.release(request.app.clientName) }
+        guard limit.acquire(request.app.clientName, for: request.owner) else { throw .overloaded(nil) }
+        defer { limit.release(request.app.clientName, for: request.owner) }
         let client = try await client.reserved(until: deadline)
         guard client.hasTime(until: deadline) else { throw .noTime }
         try breaker.check(request.app.clientName, at: context.clock.monotonicTime)

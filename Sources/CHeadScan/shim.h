@@ -67,6 +67,58 @@ static inline const void *martlet_end_of_text(const void *bytes, const void *end
     return martlet_end_of_text_by_16(bytes, end);
 }
 
+// Whether an `m` stands three bytes before a `_`, by blocks of 16; `count` is at least 19.
+static inline bool martlet_has_prefix_form_by_16(const char *bytes, size_t count) {
+    martlet_bytes found = 0;
+    const size_t last = count - 19;
+    for (size_t index = 0;; index += 16) {
+        if (index > last) index = last;
+        martlet_bytes first, fourth;
+        memcpy(&first, bytes + index, sizeof first);
+        memcpy(&fourth, bytes + index + 3, sizeof fourth);
+        found |= (martlet_bytes)(first == 'm') & (martlet_bytes)(fourth == '_');
+        if (index == last) break;
+    }
+    return martlet_lane_bits((martlet_block)found) != 0;
+}
+
+#ifdef __x86_64__
+// The same with 32-byte registers (AVX2); `count` is at least 35.
+__attribute__((target("avx2")))
+static inline bool martlet_has_prefix_form_by_32(const char *bytes, size_t count) {
+    martlet_wide_bytes found = 0;
+    const char *last = bytes + (count - 35);
+#pragma clang loop unroll_count(4)
+    for (; bytes < last; bytes += 32) {
+        martlet_wide_bytes first, fourth;
+        memcpy(&first, bytes, sizeof first);
+        memcpy(&fourth, bytes + 3, sizeof fourth);
+        found |= (martlet_wide_bytes)(first == 'm') & (martlet_wide_bytes)(fourth == '_');
+    }
+    martlet_wide_bytes first, fourth;
+    memcpy(&first, last, sizeof first);
+    memcpy(&fourth, last + 3, sizeof fourth);
+    found |= (martlet_wide_bytes)(first == 'm') & (martlet_wide_bytes)(fourth == '_');
+    martlet_wide_bits bits = __builtin_convertvector((martlet_wide_bytes)(found != 0), martlet_wide_bits);
+    uint32_t number;
+    memcpy(&number, &bits, sizeof number);
+    return number != 0;
+}
+#endif
+
+// Whether an `m` stands three bytes before a `_` anywhere in a text.
+static inline bool martlet_has_prefix_form(const void *text, size_t count) {
+    const char *bytes = (const char *)text;
+#ifdef __x86_64__
+    if (count >= 35 && __builtin_cpu_supports("avx2")) return martlet_has_prefix_form_by_32(bytes, count);
+#endif
+    if (count >= 19) return martlet_has_prefix_form_by_16(bytes, count);
+    for (size_t index = 0; index + 3 < count; index++) {
+        if (bytes[index] == 'm' && bytes[index + 3] == '_') return true;
+    }
+    return false;
+}
+
 // Whether `count` bytes are equal.
 static inline bool martlet_same(const void *left, const void *right, size_t count) {
     return memcmp(left, right, count) == 0;

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
@@ -16,6 +17,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -305,8 +307,8 @@ static inline int64_t martlet_raise_descriptor_limit(void) {
     }
     return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)limit.rlim_cur;
 }
-/* Sends a datagram to a Unix socket whose path begins with `/`, or with `@` for the abstract namespace. */
-static inline int martlet_notify(const char *path, const char *state) {
+/* A socket for datagrams to a Unix socket whose path begins with `/`, or with `@` for the abstract namespace; or -1. */
+static inline int martlet_notify_socket(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     if (length >= sizeof address.sun_path) return -1;
@@ -314,10 +316,10 @@ static inline int martlet_notify(const char *path, const char *state) {
     if (path[0] == '@') address.sun_path[0] = 0;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    ssize_t sent = sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
-                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    if (connect(fd, (struct sockaddr *)&address, size) == 0) return fd;
     close(fd);
-    return sent < 0 ? -1 : 0;
+    return -1;
 }
 static inline int martlet_usable_processors(void) {
     unsigned long mask[64] = {0};
@@ -423,6 +425,52 @@ static inline int martlet_datagram_udp(const char *host, const char *port) {
     freeaddrinfo(found);
     if (fd < 0) errno = EHOSTUNREACH;
     return fd;
+}
+
+// The locks that a thread holds, for the checks of debug builds; used by one file only, because each module that
+// includes this has variables of its own.
+#define MARTLET_LOCKS 8
+#define MARTLET_LOCK_FRAMES 24
+struct martlet_locks {
+    int count;
+    uint8_t ranks[MARTLET_LOCKS];
+    int frames[MARTLET_LOCKS];
+    void *stacks[MARTLET_LOCKS][MARTLET_LOCK_FRAMES];
+};
+static inline struct martlet_locks *martlet_thread_locks(void) {
+    static _Thread_local struct martlet_locks locks;
+    return &locks;
+}
+
+// The rank of the lock that the thread took last, or 0.
+static inline uint8_t martlet_lock_held(void) {
+    struct martlet_locks *locks = martlet_thread_locks();
+    return locks->count > 0 && locks->count <= MARTLET_LOCKS ? locks->ranks[locks->count - 1] : 0;
+}
+static inline void martlet_lock_push(uint8_t rank) {
+    struct martlet_locks *locks = martlet_thread_locks();
+    int index = locks->count++;
+    if (index >= MARTLET_LOCKS) return;
+    locks->ranks[index] = rank;
+    locks->frames[index] = backtrace(locks->stacks[index], MARTLET_LOCK_FRAMES);
+}
+static inline void martlet_lock_pop(void) { martlet_thread_locks()->count--; }
+
+// Writes the stacks of the calling thread and of the locks that it holds to standard error, and ends the process.
+static inline void martlet_lock_violation(const char *text) {
+    struct martlet_locks *locks = martlet_thread_locks();
+    void *now[64];
+    (void)!write(STDERR_FILENO, text, strlen(text));
+    backtrace_symbols_fd(now, backtrace(now, 64), STDERR_FILENO);
+    for (int index = locks->count - 1; index >= 0; index--) {
+        static const char taken[] = "the lock was taken at:\n";
+        if (index >= MARTLET_LOCKS) continue;
+        (void)!write(STDERR_FILENO, taken, sizeof taken - 1);
+        backtrace_symbols_fd(locks->stacks[index], locks->frames[index], STDERR_FILENO);
+    }
+    // The stacks have been written, and another handler would take minutes to do it again.
+    signal(SIGABRT, SIG_DFL);
+    abort();
 }
 
 #endif

@@ -15,7 +15,7 @@
 
 // The SHA-256 of the listing of every public symbol, in lowercase hexadecimal; `Tests/API/run --update` writes it.
 #ifndef MARTLET_API_STAMP
-#define MARTLET_API_STAMP "715d0e49c23f8c0733d1e2c876fb9cdd56ed54af25b0c8381c8eb804b70986ce"
+#define MARTLET_API_STAMP "4d5e194ee55f2b87fbd48bd912f0d607d666e4960aaf59018c707a44c40fb4b2"
 #endif
 
 // The compiler that reads this header: in a Swift module, the one of the Swift toolchain.

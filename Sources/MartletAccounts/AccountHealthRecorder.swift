@@ -1,5 +1,4 @@
 internal import MartletCore
-private import Synchronization
 
 /// Records the health and the counters of an account store for its callers and its threads.
 final class AccountHealthRecorder: Sendable {
@@ -8,7 +7,7 @@ final class AccountHealthRecorder: Sendable {
         var outage = OutageLog()
     }
 
-    private let content = Mutex(Content())
+    private let content = Lock(Content())
     private let clock: Clock
     private let logger: Logger
 

@@ -20,6 +20,8 @@ package struct AccountError: CodedError {
         case duplicateUser
         /// A claim cannot be stored: 400.
         case invalidClaims
+        /// What asks for a change is older than what has ended it: 401.
+        case outdated
     }
 
     package let code: ErrorCode
@@ -90,8 +92,10 @@ package struct Account: Sendable, Equatable {
         self.hasClaims = hasClaims
     }
 
-    /// Whether a credential was issued before the identity was revoked.
-    package func isRevoked(issuedAt: UnixTime) -> Bool { revokedAt.map { issuedAt.seconds < $0 / 1000 } ?? false }
+    /// Whether a credential was issued before the identity was revoked, or may have been.
+    package func isRevoked(issuedAt: UnixTime) -> Bool {
+        revokedAt.map { issuedAt.mayPrecede(milliseconds: $0) } ?? false
+    }
 }
 
 /// An account store: SQLite or PostgreSQL, with the same semantics.
@@ -110,17 +114,25 @@ package protocol AccountStoring: UserRecordStoring {
     ///
     /// Concurrent calls create one account. New aliases of a known identity are bound to its account; an alias that is
     /// already bound to another account stays there. Claims are stored when first seen and never replaced.
-    /// - Parameter rules: claims that rules of the configuration give the account; an operator's win over them.
+    /// - Parameters:
+    ///   - rules: claims that rules of the configuration give the account; an operator's win over them.
+    ///   - issuedAt: when the credential was issued; `nil` if it is known to be new.
+    /// - Throws: `outdated` if the identity has no account any more, and the credential may be older than that;
+    ///   `unavailable`.
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, issuedAt: UnixTime?,
+        at now: UnixTime
     ) async throws(AccountError) -> Account
     /// Finds the account of an identity; `nil` if there is none.
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account?
     /// Binds an identity to an account; idempotent.
-    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` if the account does not exist, `unavailable`.
+    /// - Parameter start: when the session began that asks for it; `nil` if no session does.
+    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` if the account does not exist, `outdated` if the
+    ///   account was reclaimed since the session began, `unavailable`.
     func link(
-        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime)
-        async throws(AccountError)
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
+        at now: UnixTime
+    ) async throws(AccountError)
     /// Unbinds an account's identity of one provider and returns it.
     /// - Throws: `notFound`, `lastIdentity`, `unavailable`.
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity
@@ -154,6 +166,9 @@ package protocol AccountStoring: UserRecordStoring {
     /// Sets a user's password hash unconditionally.
     /// - Throws: `notFound`, `unavailable`.
     func setHash(of key: String, to hash: String) async throws(AccountError)
+    /// Records that an operator vouches for the address that is a user's name: a later proof takes nothing away.
+    /// - Throws: `notFound`, `unavailable`.
+    func setProved(_ key: String, at now: UnixTime) async throws(AccountError)
     /// Disables or enables a user.
     /// - Throws: `notFound`, `unavailable`.
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError)
@@ -171,10 +186,26 @@ extension AccountStoring {
         of subject: String, with provider: String, at now: UnixTime
     ) async throws(AccountError) { try await noteLogin(of: subject, with: provider, email: nil, at: now) }
 
-    /// The same without rules.
+    /// The same for no session.
+    package func link(
+        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) {
+        try await link(identity, to: subject, askedBySessionOf: nil, keeping: claims, at: now)
+    }
+
+    /// The same without rules, with a new credential.
     package func signIn(
         _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
-    ) async throws(AccountError) -> Account { try await signIn(identity, keeping: claims, setting: [:], at: now) }
+    ) async throws(AccountError) -> Account {
+        try await signIn(identity, keeping: claims, setting: [:], issuedAt: nil, at: now)
+    }
+
+    /// The same with a new credential.
+    package func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account {
+        try await signIn(identity, keeping: claims, setting: rules, issuedAt: nil, at: now)
+    }
 
     /// The health of a store that cannot fail.
     package var health: AccountHealth { AccountHealth(state: .ready) }

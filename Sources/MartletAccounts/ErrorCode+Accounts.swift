@@ -8,6 +8,8 @@ extension ErrorCode {
 
     /// The identity is bound to another account.
     package static let accountsBoundElsewhere: ErrorCode = "accounts.bound_elsewhere"
+    /// The account was reclaimed by the owner of its address since the session began.
+    package static let accountsReclaimed: ErrorCode = "accounts.reclaimed"
     /// The account already has another identity of the provider.
     package static let accountsProviderTaken: ErrorCode = "accounts.provider_taken"
     /// The last identity of an account cannot be removed.
@@ -82,6 +84,8 @@ extension ErrorCode {
     package static let accountsNotConnected: ErrorCode = "accounts.not_connected"
     /// The identity was revoked at the issuer, and the credential was issued before that.
     package static let identityRevoked: ErrorCode = "identity.revoked"
+    /// The identity was unlinked, or its account deleted, and the credential was issued before that.
+    package static let identityDeparted: ErrorCode = "identity.departed"
     /// The user's account at the issuer is gone.
     package static let identityDeleted: ErrorCode = "identity.deleted"
 
@@ -116,6 +120,10 @@ extension AccountError {
         .accountsProviderTaken, .providerAlreadyLinked, "the account already has another identity of the provider")
     static let lastIdentity = AccountError(
         .accountsLastIdentity, .lastIdentity, "the last identity of an account cannot be removed")
+    static let departed = AccountError(
+        .identityDeparted, .outdated, "the credential is older than the end of the identity's account")
+    static let reclaimed = AccountError(
+        .accountsReclaimed, .outdated, "the account was reclaimed since the session began")
     static let unknownAccount = AccountError(.accountsUnknownAccount, .notFound, "account not found")
     static let notLinked = AccountError(
         .accountsNotLinked, .notFound, "the account has no identity of the provider")

@@ -215,7 +215,8 @@ package protocol IdentityLifeStoring: Sendable {
     ) async throws(AccountError) -> FiledNotification
     /// Removes notifications that were filed before an instant, and the marks of sessions that ended before it; a
     /// repeated notification is rejected as expired by then.
-    func prune(before instant: Int64) async throws(AccountError)
+    /// - Parameter departure: older marks of identities that have left their accounts are removed, too.
+    func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError)
 
     // Deletion.
 

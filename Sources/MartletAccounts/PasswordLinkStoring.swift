@@ -11,14 +11,15 @@ package enum PasswordLinkPurpose: Int64, Sendable, CaseIterable {
 
 /// A request for a mail with a link.
 package struct PasswordLinkRequest: Sendable {
-    /// The user that a link for a registration creates.
-    package struct NewUser: Sendable {
-        package let hash: String
-        package let claims: JSONObject
+    /// Where a request comes from, as digests.
+    package struct Origin: Sendable, Equatable {
+        package let network: String
+        /// What contains the network and its neighbors; `nil` for a network from which the user has logged in before.
+        package let neighborhood: String?
 
-        package init(hash: String, claims: JSONObject) {
-            self.hash = hash
-            self.claims = claims
+        package init(network: String, neighborhood: String?) {
+            self.network = network
+            self.neighborhood = neighborhood
         }
     }
 
@@ -26,11 +27,14 @@ package struct PasswordLinkRequest: Sendable {
     package struct Mails: Sendable {
         /// For an active user's address.
         package let user: JSONObject
+        /// For one that was never proved to be the user's; `nil` if that makes no difference.
+        package let unproved: JSONObject?
         /// For any other address; `nil` if it gets no mail.
         package let other: JSONObject?
 
-        package init(user: JSONObject, other: JSONObject?) {
+        package init(user: JSONObject, unproved: JSONObject? = nil, other: JSONObject?) {
             self.user = user
+            self.unproved = unproved
             self.other = other
         }
     }
@@ -42,39 +46,46 @@ package struct PasswordLinkRequest: Sendable {
     package let address: String
     /// SHA-256 of the token, in hexadecimal.
     package let digest: String
-    /// For registrations only.
-    package let newUser: NewUser?
+    /// The claims of the user that a registration creates; its password comes with the proof.
+    package let claims: JSONObject
     package let mails: Mails
+    package let origin: Origin
 
     package init(
-        _ purpose: PasswordLinkPurpose, provider: String, address: String, digest: String, newUser: NewUser? = nil,
-        mails: Mails
+        _ purpose: PasswordLinkPurpose, provider: String, address: String, digest: String, claims: JSONObject = [:],
+        mails: Mails, from origin: Origin
     ) {
         self.purpose = purpose
         self.provider = provider
         self.address = address
         self.digest = digest
-        self.newUser = newUser
+        self.claims = claims
         self.mails = mails
+        self.origin = origin
     }
 }
 
-/// The result of a request for a link.
+/// The result of a request for a link, which only logs tell.
 package enum PasswordLinkReceipt: Sendable, Equatable {
     case accepted
-    /// The address has received as many mails as it may; the next one is possible after this time.
-    case throttled(retryAfter: Duration)
+    /// The address has received as many mails because of the network as it may.
+    case withheld
 }
 
 /// The limits of links.
 package enum PasswordLinkLimits {
     /// How long a link is valid.
     package static let lifetime = Duration.seconds(30 * 60)
-    /// The maximum number of mails to one address in `window`.
-    package static let mailsPerAddress = 3
-    package static let window = Duration.seconds(3600)
+    /// The maximum number of mails to one address that one network causes in `window`.
+    package static let mails = perHour?.count ?? 0
+    private static let perHour = SharedBound.mailsToAddress.rate
+    /// The same for a network and its neighbors together: an IPv4 /24, an IPv6 /48.
+    package static let mailsOfNeighborhood = 12
+    package static let window = perHour?.window ?? .zero
+    /// The time between two mails for one purpose to one address that one network causes.
+    package static let pause = Duration.seconds(60)
     /// The maximum number of stored links; beyond it the oldest are removed.
-    package static let stored = 100_000
+    package static let stored = SharedBound.storedLinks.total
 }
 
 /// The one-time links of an account store.
@@ -91,9 +102,39 @@ package protocol PasswordLinkStoring: Sendable {
         of digest: String, for purpose: PasswordLinkPurpose, at now: UnixTime
     ) async throws(AccountError) -> String?
     /// Consumes a registration's link and adds its user.
-    /// - Returns: the user's canonical name; `nil` if the link is not valid, or there is such a user already.
-    func register(with digest: String, at now: UnixTime) async throws(AccountError) -> String?
+    /// - Parameters:
+    ///   - hash: that of the password which comes with the proof.
+    ///   - providers: those whose users have the name, by their names in `providers:`.
+    /// - Returns: `nil` if the link is not valid, or there is such a user already.
+    func register(
+        with digest: String, password hash: String, at providers: [String], now: UnixTime
+    ) async throws(AccountError) -> AddressProof?
     /// Consumes a reset's link and sets the user's hash, unless the password was changed since the link was requested.
-    /// - Returns: the user's canonical name; `nil` if the link is not valid.
-    func reset(with digest: String, to hash: String, at now: UnixTime) async throws(AccountError) -> String?
+    /// - Parameter providers: those whose users have the name, by their names in `providers:`.
+    /// - Returns: `nil` if the link is not valid.
+    func reset(
+        with digest: String, to hash: String, at providers: [String], now: UnixTime
+    ) async throws(AccountError) -> AddressProof?
+}
+
+/// The proof that a user has the mailbox that is the user's name: a link that was mailed there was used.
+///
+/// Only an account store makes one, and together with it everything that follows from it.
+package struct AddressProof: Sendable {
+    /// An account of the user.
+    package struct Owned: Sendable {
+        package let subject: String
+        /// The providers of the identities that were there before the first proof, and are gone.
+        package let identities: [String]
+        /// The ids of the API keys that were there before it, and are revoked.
+        package let keys: [String]
+    }
+
+    /// The canonical name of the user.
+    package let user: String
+    /// Whether it is the first one of the address.
+    package let isFirst: Bool
+    package let accounts: [Owned]
+    /// What is left to do: the sessions of the accounts end.
+    package let jobs: [AccountJob]
 }

@@ -1,14 +1,14 @@
 package import MartletCore
 internal import MartletCrypto
-internal import MartletIO
+package import MartletIO
 internal import MartletResponder
 
 /// Who may do what on the admin listener.
 ///
 /// Reading is free on this machine: over loopback or a Unix socket, by the connection's own address. Reading from
-/// elsewhere, and every change, requires the token in `Authorization`, or a client certificate. Without any credential
-/// in the configuration, changes are accepted from this machine only. No cookie counts, and no page of another site
-/// (CSRF, DNS rebinding: see ``AdminHosts``).
+/// elsewhere, and every change, requires the token in `Authorization`, or a client certificate; a change comes without
+/// one over a Unix socket that only its owner and group may open, which proves who asks. A wrong token is rejected
+/// whatever is asked for. No cookie counts, and no page of another site (CSRF, DNS rebinding: see ``AdminHosts``).
 package struct AdminAccess: Sendable {
     /// What a request wants.
     enum Need { case probe, reading, metrics, change }
@@ -18,30 +18,36 @@ package struct AdminAccess: Sendable {
     private let token: Secret?
     private let acceptsCertificates: Bool
     private let areMetricsOpen: Bool
+    private let isPrivate: @Sendable (SocketEndpoint) -> Bool
 
     /// - Parameters:
     ///   - token: `nil` if the configuration has none.
     ///   - acceptsCertificates: whether the listener verifies client certificates.
     ///   - areMetricsOpen: whether other machines may read the metrics without the token.
-    package init(token: Secret?, acceptsCertificates: Bool = false, areMetricsOpen: Bool = false) {
+    ///   - isPrivate: whether only the owner and the group of a Unix socket may open it.
+    package init(
+        token: Secret?, acceptsCertificates: Bool = false, areMetricsOpen: Bool = false,
+        isPrivate: @escaping @Sendable (SocketEndpoint) -> Bool = { SocketFile.isPrivate($0) }
+    ) {
         (self.token, self.acceptsCertificates, self.areMetricsOpen) = (token, acceptsCertificates, areMetricsOpen)
+        self.isPrivate = isPrivate
     }
 
-    /// Whether changes need a credential: one is configured.
+    /// Whether a credential is configured.
     var isConfigured: Bool { token != nil || acceptsCertificates }
 
     /// The rejection of a request; `nil` if it is allowed.
     func rejection(of request: LocalRequest, for need: Need) -> AdminProblem? {
-        if need == .probe || (need == .metrics && areMetricsOpen) { return nil }
+        if need == .probe { return nil }
+        if Self.presentsToken(request), !hasToken(request) { return .credentialInvalid }
+        if need == .metrics, areMetricsOpen { return nil }
         if Self.isFromAnotherSite(request) { return .crossSite }
-        let isLocal = request.local.map { $0.isUnix || $0.isLoopback } ?? false
-        if need != .change, isLocal { return nil }
+        if need != .change, request.local.map({ $0.isUnix || $0.isLoopback }) ?? false { return nil }
         if isAuthorized(request) { return nil }
-        guard isConfigured else {
-            // Browsers send an origin with everything that changes something, and forms one of three media types.
-            if need == .change, Self.isFromPage(request) { return .crossSite }
-            return isLocal ? nil : .localOnly
-        }
+        // Browsers send an origin with everything that changes something, and forms one of three media types.
+        if need == .change, !isConfigured, Self.isFromPage(request) { return .crossSite }
+        if need == .change, isFromPrivateSocket(request) { return nil }
+        guard isConfigured else { return .localOnly }
         return request.field("Authorization") == nil ? .credentialMissing : .credentialInvalid
     }
 
@@ -51,8 +57,22 @@ package struct AdminAccess: Sendable {
     /// What speaks for the caller of a request; `local` without a valid token and a certificate.
     func credential(of request: LocalRequest) -> AdminCredential {
         if acceptsCertificates, let certificate = request.clientCertificate { return .certificate(certificate) }
-        guard let token, let presented = Self.bearer(request) else { return .local }
-        return token.withBytes { ConstantTime.areEqual($0, presented) } ? .token : .local
+        return hasToken(request) ? .token : .local
+    }
+
+    private func hasToken(_ request: LocalRequest) -> Bool {
+        guard let token, let presented = Self.bearer(request) else { return false }
+        return token.withBytes { ConstantTime.areEqual($0, presented) }
+    }
+
+    private func isFromPrivateSocket(_ request: LocalRequest) -> Bool {
+        guard let local = request.local, local.isUnix else { return false }
+        return isPrivate(local)
+    }
+
+    /// Whether there is an `Authorization: Bearer`, right or wrong; other schemes are for a proxy before the listener.
+    private static func presentsToken(_ request: LocalRequest) -> Bool {
+        values(of: "Authorization", request).contains { $0.lowercased().prefix { $0 != " " } == "bearer" }
     }
 
     /// The credential of a single `Authorization: Bearer`.
@@ -96,14 +116,14 @@ enum AdminCredential: Equatable {
     case token
     /// A verified certificate in DER.
     case certificate([UInt8])
-    /// It is on this machine, and no credential is configured.
+    /// None: the change came over a Unix socket that only its owner and group may open.
     case local
 }
 
 extension AdminProblem {
     /// A page of another site has caused the request.
     static let crossSite = AdminProblem(status: 403, code: "cross_site", allow: nil)
-    /// Other machines have no access, because no credential is configured.
+    /// No credential is configured: other machines may not read, and changes come over a private Unix socket alone.
     static let localOnly = AdminProblem(status: 403, code: "local_only", allow: nil)
     static let credentialMissing = AdminProblem(status: 401, code: "credential_missing", allow: nil)
     static let credentialInvalid = AdminProblem(status: 401, code: "credential_invalid", allow: nil)

@@ -23,7 +23,7 @@ struct AdminChange {
     func event(_ response: LocalResponse) -> AuditEvent {
         var event = AuditEvent(.adminChange, Self.outcome(response.status))
         event.set("method", request.method)
-        event.set("path", path)
+        event.set("path", OwnToken.masked(path))
         for (name, value) in asked(response) {
             if let number = value.int64 { event.set(name, Int(number)) } else { event.set(name, value.string) }
         }

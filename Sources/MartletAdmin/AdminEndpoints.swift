@@ -4,14 +4,13 @@ internal import MartletHTTP
 internal import MartletJSON
 internal import MartletReports
 package import MartletResponder
-private import Synchronization
 
 /// The endpoints of the admin listener; never served on a public one.
 package final class AdminEndpoints: Sendable {
     private unowned let source: any AdminSource
     /// The last report of each loop, so that the counters of a loop that is too busy to respond do not disappear.
-    private let latest = Mutex<[Int: LoopReport]>([:])
-    private let history = Mutex(CounterHistory())
+    private let latest = Lock<[Int: LoopReport]>([:])
+    private let history = Lock(CounterHistory())
     private let events: RequestEvents
 
     package init(_ source: any AdminSource) {
@@ -64,7 +63,8 @@ package final class AdminEndpoints: Sendable {
 
     private func respond(to request: LocalRequest, _ resource: AdminResource) async -> LocalResponse {
         switch resource {
-        case .alive: .text(200, "text/plain; charset=utf-8", "alive\n")
+        case .alive:
+            source.isStalled ? .stalled : .text(200, "text/plain; charset=utf-8", "alive\n")
         case .ready: Readiness(source).response
         case .metrics: MetricsPage.response(await report(), accept: request.field("Accept"))
         case .status: await status(request)

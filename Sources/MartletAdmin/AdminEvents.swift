@@ -27,7 +27,7 @@ enum AdminEvents {
         if request.method == "HEAD" { return response }
         guard let parts = events.open(EventFilter(wanted, loggedSubject)) else {
             response = AdminProblem(status: 503, code: "busy", allow: nil)
-                .response(request.requestID, with: ["detail": .string("\(EventReaders.limit) readers are connected")])
+                .response(request.requestID, with: ["detail": .string("\(EventPace.readers) readers are connected")])
             // Readers beyond the limit would take the connections that probes need.
             response.closes = true
             return response

@@ -10,6 +10,8 @@ package protocol AdminSource: AnyObject, Sendable {
     /// Who may do what on the admin listener.
     var adminAccess: AdminAccess { get }
     var isDraining: Bool { get }
+    /// Whether an event loop stands still.
+    var isStalled: Bool { get }
     var clock: Clock { get }
     /// Accepts reload requests; `nil` if the configuration does not come from a file.
     var reloadQueue: ReloadQueue? { get }

@@ -1,6 +1,5 @@
 internal import MartletCore
 package import MartletResponder
-private import Synchronization
 
 /// The response of public listeners at `health.path`: whether requests should be sent here, and nothing else.
 ///
@@ -13,18 +12,17 @@ package final class PublicHealth: Sendable {
         var until = MonotonicTime(nanoseconds: 0)
     }
 
-    private let cached = Mutex(CachedState())
+    private let cached = Lock(CachedState())
 
     package init() {}
 
     /// Responds to a health check.
     package func respond(to request: LocalRequest, _ source: any AdminSource) -> LocalResponse {
         let now = source.clock.monotonicTime
-        let isServing = cached.withLock { cached in
-            if now >= cached.until {
-                cached = CachedState(isServing: Readiness(source).isServing, until: now + Self.cacheLifetime)
-            }
-            return cached.isServing
+        let known = cached.withLock { now < $0.until ? $0.isServing : nil }
+        let isServing = known ?? Readiness(source).isServing
+        if known == nil {
+            cached.withLock { $0 = CachedState(isServing: isServing, until: now + Self.cacheLifetime) }
         }
         return Self.response(isServing: isServing && !source.isDraining, request)
     }

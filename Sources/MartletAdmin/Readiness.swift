@@ -36,8 +36,8 @@ package struct Readiness: Sendable {
 
     /// The name of the process; empty for none.
     let instanceID: String
-    let state: State
-    let checks: [Check]
+    private(set) var state: State
+    private(set) var checks: [Check]
 
     /// - Parameters:
     ///   - instanceID: the name of the process; empty for none.
@@ -87,6 +87,9 @@ package struct Readiness: Sendable {
 
     init(_ source: any AdminSource) {
         self = source.adminReport(loops: [], responding: 0).readiness
+        guard source.isStalled else { return }
+        checks.append(Check(name: "loops", state: "stalled", detail: "an event loop stands still; see the log"))
+        state = .unavailable
     }
 
     /// Whether a load balancer should send requests.

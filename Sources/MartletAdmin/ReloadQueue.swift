@@ -1,4 +1,4 @@
-private import Synchronization
+internal import MartletCore
 
 /// What has asked for a reload.
 package enum ReloadTrigger: Sendable, Equatable {
@@ -43,7 +43,7 @@ package final class ReloadQueue: Sendable {
     private static let limit = 16
 
     private let begin: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter begin: starts a reload asynchronously.
     package init(_ begin: @escaping @Sendable () -> Void) { self.begin = begin }

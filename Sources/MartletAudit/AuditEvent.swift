@@ -10,6 +10,7 @@ package struct AuditEvent: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case login, link, unlink, registration, reauthentication, notification, revoke, deletion, reload
         case rejection
+        case reclaim = "account_reclaimed"
         case refreshTheft = "refresh_theft"
         case passwordChange = "password_change"
         case passwordReset = "password_reset"

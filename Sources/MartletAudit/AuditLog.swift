@@ -1,6 +1,5 @@
 private import CLinux
 package import MartletCore
-private import Synchronization
 
 /// The audit log of the process: gives every event to each destination.
 package final class AuditLog: AuditRecording {
@@ -58,7 +57,7 @@ package final class AuditLog: AuditRecording {
     private let clock: Clock
     private let logger: Logger
     private let total = LostEvents()
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// A log without destinations.
     package init(clock: Clock, logger: Logger) {

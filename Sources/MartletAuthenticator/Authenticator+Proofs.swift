@@ -17,7 +17,7 @@ extension Authenticator {
     /// A token with the scheme `DPoP`.
     func presentBound(_ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange) -> PresentedCredential {
         let token = unsafe bytes[range]
-        let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
+        let form = unsafe SessionPrefix.begins(token) ? CredentialForm.session : .direct
         return unsafe PresentedCredential(form: form, range: range, value: token, key: token, isDPoP: true)
     }
 

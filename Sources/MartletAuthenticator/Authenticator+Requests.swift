@@ -40,9 +40,9 @@ extension Authenticator {
         let (form, range, isDPoP): (CredentialForm, ByteRange, Bool)
         switch unsafe AuthorizationValue(bytes.span, authorization) {
         // A session does not depend on the request.
-        case .bearer(let token) where unsafe !OwnToken.matches(bytes[token]):
+        case .bearer(let token) where unsafe !SessionPrefix.begins(bytes[token]):
             (form, range, isDPoP) = (.direct, token, false)
-        case .dpop(let token) where unsafe !OwnToken.matches(bytes[token]):
+        case .dpop(let token) where unsafe !SessionPrefix.begins(bytes[token]):
             (form, range, isDPoP) = (.direct, token, true)
         case .basic(let value): (form, range, isDPoP) = (.basic, value, false)
         case .bearer, .dpop, .other, .malformed:
@@ -74,6 +74,27 @@ extension AuthenticationRules {
     package func headerNames(on route: Int) -> [String] {
         guard routes[route].readsRequest else { return [] }
         return plan(of: route).headerSources.flatMap { headerSources[Int($0)].fieldNames }
+    }
+
+    /// The fields that no upstream gets unless its route says so, whether or not its providers read them: the headers
+    /// of keys of all providers, and proofs of keys.
+    package var withheldNames: [String] { ["DPoP"] + headerSources.filter { !$0.isSignature }.flatMap(\.fieldNames) }
+
+    /// Whether a request without a credential that its route accepts has one of the gateway's own in a header that is a
+    /// credential elsewhere.
+    package func hasForeignKey(
+        on route: Int, _ fields: borrowing FieldList, in bytes: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard routes[route].mode == .optional else { return false }
+        for index in 0..<fields.count {
+            let field = fields[index]
+            if unsafe keyHeaders.mayContain(field) && headerIndex.source(of: field, in: bytes.span, keyHeaders) != nil
+                && OwnToken.appears(in: bytes[field.value])
+            {
+                return true
+            }
+        }
+        return false
     }
 
     /// The headers that are credentials on any route, and that of the assertion: who has it is believed to be the

@@ -20,7 +20,7 @@ extension Authenticator {
             } else if credential.isCookie {
                 .cookie
             } else {
-                unsafe OwnToken.matches(token) ? .session : .direct
+                unsafe SessionPrefix.begins(token) ? .session : .direct
             }
         retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(token)), form: form)
         credential.retainsToken = true

@@ -19,12 +19,11 @@ extension Authenticator {
         guard credential.verificationAttempts <= Authenticator.verificationLimit else {
             return Authenticator.overtaken()
         }
-        // A session belongs into `Authorization`: elsewhere it would be sent to another system.
-        if case .header = form, unsafe value.withUnsafeBufferPointer({ unsafe OwnToken.appears(in: $0) }) {
-            return .rejected(Rejection(.credentialInvalid("auth.header_not_accepted")))
-        }
         guard let target = verificationTarget(form, value, route) else {
             return .rejected(Rejection(.credentialInvalid("auth.no_provider_claims_it")))
+        }
+        if case .header = form, target.isForeign(value) {
+            return .rejected(Rejection(.credentialInvalid("auth.header_not_accepted")))
         }
         credential.verificationStarted = time.monotonic
         return .pending(VerificationRequest(location, credential: form.credential(value), target: target))
@@ -48,5 +47,19 @@ extension Authenticator {
     ) -> [(job: Verifier.Job, result: VerificationResult)] {
         defer { isIdle = inlineVerifier.isIdle }
         return inlineVerifier.run(by: clock, others: others)
+    }
+}
+
+extension Verifier.Target {
+    /// Whether a header has one of the gateway's own tokens that its provider did not make: a session belongs into
+    /// `Authorization`, and elsewhere it would be sent to another system.
+    fileprivate func isForeign(_ value: [UInt8]) -> Bool {
+        guard case .provider(let handle) = self else { return false }
+        return unsafe value.withUnsafeBufferPointer { text in
+            if let kind = unsafe OwnToken(prefixOf: text), handle.accepts.contains(.bearerPrefix(kind.prefix)) {
+                return false
+            }
+            return unsafe OwnToken.appears(in: text)
+        }
     }
 }

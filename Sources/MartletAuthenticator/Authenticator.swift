@@ -91,9 +91,9 @@ package struct Authenticator: ~Copyable {
         _ request: consuming RoutedRequest, at time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
         let (route, mode) = (request.route, rules.routes[request.route].mode)
-        guard mode != .required, mode == .none || acceptsAnonymous(route, at: time) else {
+        guard mode != .required, mode == .none || !credential.hasForeignKey && acceptsAnonymous(route, at: time) else {
             if mode == .required { credential.offersBasic = rules.routes[route].acceptsBasic }
-            return .rejected(Rejection(.credentialMissing))
+            return .rejected(Rejection(credential.anonymousFailure))
         }
         _ = identityBlock.writeHeaders(of: nil, route, rules, at: time)
         return unsafe .authorized(
@@ -131,7 +131,7 @@ package struct Authenticator: ~Copyable {
         switch unsafe resumedRange.map(AuthorizationValue.bearer) ?? AuthorizationValue(bytes.span, authorization) {
         case .bearer(let range):
             let token = unsafe bytes[range]
-            let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
+            let form = unsafe SessionPrefix.begins(token) ? CredentialForm.session : .direct
             unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
         case .dpop(let range): unsafe presented = presentBound(bytes, range)
         case .basic(let range):

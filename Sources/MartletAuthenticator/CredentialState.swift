@@ -40,6 +40,8 @@ package struct CredentialState: Sendable {
     @usableFromInline package var isCookie: Bool
     /// The header that admitted the request, as an index into the configuration's header sources, or −1.
     @usableFromInline package var headerSource: Int16
+    /// The request has a key of the gateway in a header that its route does not read: it does not pass as anonymous.
+    @usableFromInline package var hasForeignKey: Bool
     /// The proof that the credential is bound to.
     @usableFromInline package var proof: ProofState
 
@@ -61,6 +63,7 @@ package struct CredentialState: Sendable {
         setsCookie = false
         isCookie = false
         headerSource = -1
+        hasForeignKey = false
         proof = .none
     }
 

@@ -3,7 +3,6 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
 internal import MartletServer
-private import Synchronization
 
 /// `martlet accounts copy|migrate`: works on the account store as a whole.
 enum AccountsCommand: Command {
@@ -70,7 +69,7 @@ struct AccountCopyCommand {
     }
 
     private func copy(_ services: Services) async throws(StartError) -> [CopiedTable] {
-        let last = Mutex(services.clock.monotonicTime)
+        let last = Lock(services.clock.monotonicTime)
         let clock = services.clock
         do throws(AccountError) {
             let copy = try AccountCopy(

@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
@@ -109,7 +110,11 @@ struct AdminAddress {
         return try target(of: address, isSecure: false)
     }
 
+    /// Its Unix socket, for those who may open it: there a change needs no token.
     private static func target(of admin: AdminConfiguration) throws(StartError) -> AdminTarget {
+        if let socket = admin.socket?.value, case .unix(let path) = socket, unsafe access(path, W_OK) == 0 {
+            return try target(of: socket, isSecure: false)
+        }
         var target = try target(of: admin.address.value, isSecure: admin.tls != nil)
         if let tls = admin.tls { target.pin(tls) }
         return target

@@ -51,7 +51,7 @@ extension StartError {
             switch error.kind {
             case .unavailable: .unavailable
             case .notFound, .duplicateUser, .invalidClaims: .usage
-            case .identityTaken, .providerAlreadyLinked, .lastIdentity: .internalFault
+            case .identityTaken, .providerAlreadyLinked, .lastIdentity, .outdated: .internalFault
             }
         self.init(code: error.code, message: error.message, exit: exit)
     }

@@ -6,7 +6,6 @@ internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
-private import Synchronization
 
 /// `martlet apple migrate export|import`: moves the users of Sign in with Apple between developer teams.
 struct MigrateCommand: Command {
@@ -258,7 +257,7 @@ final class MigrationOutput: Sendable {
     private let isExport: Bool
     private let isTrial: Bool
     private let asJSON: Bool
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(isExport: Bool, isTrial: Bool, asJSON: Bool) {
         self.isExport = isExport

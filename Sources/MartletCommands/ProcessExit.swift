@@ -1,6 +1,6 @@
 private import CLinux
 internal import MartletCore
-internal import MartletServer
+package import MartletServer
 
 /// Exits the process without the handlers that libraries have registered with `atexit(3)`.
 ///
@@ -13,5 +13,14 @@ package enum ProcessExit {
     package static func exit(_ status: Int32, flushTimeout: Duration = .seconds(1)) -> Never {
         LogSink.flushAll(timeout: flushTimeout)
         _exit(status)
+    }
+
+    /// Writes an error to standard error and exits, where there is no log yet.
+    package static func fail(_ message: String, _ code: ExitCode) -> Never {
+        let line = "martlet: error: \(message)\n"
+        _ = unsafe line.utf8CString.withUnsafeBufferPointer {
+            unsafe write(STDERR_FILENO, $0.baseAddress, $0.count - 1)
+        }
+        exit(code.rawValue)
     }
 }

@@ -77,6 +77,18 @@ struct SessionEnding: Sendable {
         }
     }
 
+    /// Prevents logins in progress of a user from creating sessions, with or without an account.
+    /// - Throws: exit code 69.
+    func endLogins(ofUser user: String, provider: String) async throws(StartError) {
+        do throws(StoreError) {
+            try await fence?.mark(user: user, provider: provider)
+        } catch {
+            throw StartError(
+                code: error.code, message: "the change was made, but the sessions could not be ended: try again",
+                exit: .unavailable)
+        }
+    }
+
     /// Ends sessions, and reports each of them if a webhook gets that.
     /// - Parameter providers: whose logins in progress leave no session.
     func end(_ end: SessionsEnd, of subject: String, providers: [String]) async throws(SessionError) {

@@ -60,7 +60,7 @@ extension StartBanner {
             return address.hasPrefix("unix:") ? address : "\(isSecure ? "https" : "http")://\(address)"
         }
         let isAdminSecure = configuration.admin?.tls != nil
-        dashboard = gateway.adminAddress.map { Self.dashboard($0, isSecure: isAdminSecure) }
+        dashboard = gateway.adminAddresses.first.map { Self.dashboard($0, isSecure: isAdminSecure) }
         file = configuration.source.file
         routes = configuration.routes.map(\.name.value)
         providers = configuration.providers.map(\.name.value)

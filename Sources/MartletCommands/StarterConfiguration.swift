@@ -26,7 +26,7 @@ enum StarterConfiguration {
               # tls: { certificate_file: cert.pem, key_file: key.pem }
 
         # Health, metrics and a dashboard, without authentication: do not expose it to a network.
-        admin: { address: 127.0.0.1:9901 }
+        admin: { address: 127.0.0.1:9901, socket: "unix:martlet.sock" }
 
         log: { level: info }
 

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletCrypto
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
@@ -10,7 +11,7 @@ internal import MartletSignIn
 struct UserAdministration {
     /// The actions, named as on the command line.
     enum Action: String, CaseIterable {
-        case add, passwd, disable, enable, delete, show, unlock, list
+        case add, passwd, disable, enable, delete, verify, show, unlock, list
 
         /// Whether it ends the user's sessions.
         var endsSessions: Bool { self == .passwd || self == .disable || self == .delete }
@@ -22,6 +23,7 @@ struct UserAdministration {
             case .add, .unlock: "\(rawValue)ed"
             case .passwd: "changed"
             case .disable, .enable, .delete: "\(rawValue)d"
+            case .verify: "verified"
             case .show: "shown"
             case .list: "listed"
             }
@@ -34,6 +36,13 @@ struct UserAdministration {
         let lines: [String]
         /// The same as JSON.
         let json: JSONObject
+    }
+
+    /// Has users prove by a mail that their names are their addresses.
+    struct Mailing {
+        let links: any PasswordLinkStoring
+        let mails: AddressMails
+        let rules: PasswordSelfService
     }
 
     /// Which users a list contains.
@@ -58,6 +67,10 @@ struct UserAdministration {
     let ending: SessionEnding?
     /// Ends the throttling of users; `nil` if attempts are not counted in a shared store.
     var unlocking: (any UserUnlocking)?
+    /// `nil` if the provider sends no mails to users.
+    var mailing: Mailing?
+    /// Whether the operator vouches for the address of a user who is added.
+    var isVerified = false
 
     /// Performs an action on one user.
     /// - Parameters:
@@ -79,9 +92,19 @@ struct UserAdministration {
         }
         switch action {
         case .add:
-            let record = try await record(name, try password())
+            if !isVerified, let mailing, UserRecord.isAddress(key) { return try await invite(name, key, mailing) }
+            var record = try await record(name, try password())
+            if isVerified, UserRecord.isAddress(key) { record = record.proved(at: clock.unixTime) }
+            let new = record
             try await mappingErrors { () async throws(AccountError) in
-                try await accounts.addUser(record, at: clock.unixTime)
+                try await accounts.addUser(new, at: clock.unixTime)
+            }
+        case .verify:
+            guard UserRecord.isAddress(key) else {
+                throw StartError(code: "user.no_address", message: "the name is not an address", exit: .usage)
+            }
+            try await mappingErrors { () async throws(AccountError) in
+                try await accounts.setProved(key, at: clock.unixTime)
             }
         case .passwd:
             let record = try await record(name, try password())
@@ -98,6 +121,41 @@ struct UserAdministration {
         }
         let what = action == .passwd ? "password of user '\(key)' changed" : "user '\(key)' \(action.done)"
         return try await outcome(action, key, what, endsSessions: action.endsSessions)
+    }
+
+    /// Has a mail sent by whose link the user chooses the password, which proves the address.
+    private func invite(_ name: String, _ key: String, _ mailing: Mailing) async throws(StartError) -> Outcome {
+        guard let address = EmailAddress(name) else {
+            throw StartError(
+                code: "user.bad_address",
+                message: "no mail can be sent to this name: use an email address, or --verified for a name of yours",
+                exit: .usage)
+        }
+        let recipient = AddressMails.Recipient(address, key: key, locale: nil, provider: provider)
+        let request: PasswordLinkRequest
+        if let rules = mailing.rules.registration, rules.verifiesAddress {
+            request = try random { () throws(CryptoError) in
+                try mailing.mails.registration(of: recipient, rules, claims: [:], from: nil)
+            }
+        } else if let rules = mailing.rules.reset {
+            request = try random { () throws(CryptoError) in
+                try mailing.mails.reset(of: recipient, rules, isInvitation: true, from: nil)
+            }
+            // Nothing matches this hash before the link is used.
+            let record = UserRecord(name: name, key: key, hash: "*", isDisabled: false)
+            try await mappingErrors { () async throws(AccountError) in
+                try await accounts.addUser(record, at: clock.unixTime)
+            }
+        } else {
+            throw StartError(
+                code: "user.unverified", message: "no mail verifies addresses here: use --verified", exit: .usage)
+        }
+        _ = try await mappingErrors { () async throws(AccountError) in
+            try await mailing.links.request(request, at: clock.unixTime)
+        }
+        return Outcome(
+            lines: ["a mail to '\(key)' was requested; its link sets the password"],
+            json: ["name": .string(key), "action": "invited"])
     }
 
     /// Lists users by canonical name.
@@ -121,12 +179,13 @@ struct UserAdministration {
     /// Removes a user, and its identity from the account, so that a later user of this name gets an account of its own.
     private func delete(_ key: String) async throws(StartError) -> Outcome {
         let identity = AccountIdentity(provider: provider, subjects: [key])
-        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
         do throws(StoreError) {
             _ = try await accounts.removeRecord(for: key)
         } catch {
             throw StartError(code: error.code, message: error.message, exit: .unavailable)
         }
+        try await ending?.endLogins(ofUser: key, provider: provider)
+        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
         var lines = ["user '\(key)' deleted"]
         var json: JSONObject = ["name": .string(key), "action": "deleted"]
         guard let account else { return Outcome(lines: lines, json: json) }
@@ -185,6 +244,8 @@ struct UserAdministration {
             json["sessions"] = "not_shared"
             return Outcome(lines: [line, SessionEnding.unshared], json: json)
         }
+        // Also without an account: the first login may be in progress.
+        try await ending?.endLogins(ofUser: key, provider: provider)
         let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
         // A user who has never signed in has neither an account nor sessions.
         guard let account else { return Outcome(lines: [line], json: json) }
@@ -231,6 +292,12 @@ struct UserAdministration {
         }
     }
 
+    private func random<Value>(_ body: () throws(CryptoError) -> Value) throws(StartError) -> Value {
+        do throws(CryptoError) { return try body() } catch {
+            throw StartError(code: error.code, message: error.message, exit: .internalFault)
+        }
+    }
+
     private func mappingErrors<Result>(
         _ operation: () async throws(AccountError) -> Result
     ) async throws(StartError) -> Result {
@@ -252,5 +319,14 @@ extension UserRecord {
         return "\(String(String.UnicodeScalarView(name)))\t\(state)"
     }
 
-    var json: JSONObject { ["name": .string(key), "display_name": .string(name), "state": .string(state)] }
+    var json: JSONObject {
+        var json: JSONObject = ["name": .string(key), "display_name": .string(name), "state": .string(state)]
+        if UserRecord.isAddress(key) { json["verified"] = .bool(provedAt != nil) }
+        return json
+    }
+
+    /// The same user with an address that is known to be the user's.
+    fileprivate func proved(at now: UnixTime) -> UserRecord {
+        UserRecord(name: name, key: key, hash: hash, isDisabled: isDisabled, claims: claims, provedAt: now)
+    }
 }

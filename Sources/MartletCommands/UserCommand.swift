@@ -4,8 +4,9 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
+internal import MartletSignIn
 
-/// `martlet user add|passwd|disable|enable|delete|show|unlock|list`: manages the password users in `accounts:`.
+/// `martlet user add|passwd|disable|enable|delete|verify|show|unlock|list`: manages the password users in `accounts:`.
 struct UserCommand: Command {
     private let action: UserAdministration.Action
     private let name: String
@@ -13,6 +14,7 @@ struct UserCommand: Command {
     private let provider: String?
     private let asJSON: Bool
     private let filter: UserAdministration.Filter
+    private let isVerified: Bool
 
     /// - Throws: `UsageError` for a limit that is no number.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
@@ -24,6 +26,7 @@ struct UserCommand: Command {
         filter = UserAdministration.Filter(
             onlyDisabled: options.has("disabled"), after: options["after"] ?? "", limit: limit)
         asJSON = options.has("json")
+        isVerified = options.has("verified")
         name = options.words.dropFirst().first ?? ""
         command = ConfiguredCommand(options, program.registry)
         provider = options["provider"]
@@ -51,6 +54,8 @@ struct UserCommand: Command {
             var administration = UserAdministration(
                 accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
                 ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) })
+            administration.isVerified = isVerified
+            administration.mailing = mailing(blueprint, maker.making, accounts, services)
             if let store { administration.unlocking = try unlocking(blueprint, maker.name, store, services) }
             try await perform(administration)
         }
@@ -74,6 +79,19 @@ struct UserCommand: Command {
             return
         }
         Output.line(String(decoding: JSON.write(outcome.json), as: UTF8.self))
+    }
+
+    /// `nil` if the provider sends no mails to users.
+    private func mailing(
+        _ blueprint: Blueprint, _ making: any UserCreating, _ accounts: any AccountDatabase, _ services: Services
+    ) -> UserAdministration.Mailing? {
+        guard let rules = (making as? any PasswordSelfServing)?.selfService, rules.usesAddresses else { return nil }
+        let configuration = blueprint.configuration
+        return UserAdministration.Mailing(
+            links: accounts,
+            mails: AddressMails(
+                origin: configuration.browser?.origin.value, base: configuration.sessions.path, clock: services.clock),
+            rules: rules)
     }
 
     /// The provider over the store of running gateways, whose counters it resets.
@@ -123,7 +141,8 @@ extension UserCommand {
         grammar.details = """
             Manages password users in the account store. The password is read from a prompt on a terminal, otherwise from the
             first line of standard input, of which the rest is ignored; it is never an argument. passwd, disable and delete
-            end the user's sessions.
+            end the user's sessions. Where users register or reset passwords by mail, add of an address without
+            --verified asks for no password: it sends a mail whose link sets it.
             """
         grammar.isSilent = true
         let shared: [CommandOption] = [
@@ -135,13 +154,19 @@ extension UserCommand {
             ("disable", "Reject logins of a user", "keeps a user out, and ends the sessions"),
             ("enable", "Accept logins of a user again", "lets a disabled user in again"),
             ("delete", "Delete a user", "removes a user who has left"),
+            (
+                "verify", "Vouch for the address of a user",
+                "the first proof by mail then takes no identities and keys away"
+            ),
             ("show", "Show a user and the account", "whether a user exists, and is disabled"),
             ("unlock", "End the throttling after failed logins", "for a user who has mistyped the password too often"),
         ].map { (name: String, summary: String, purpose: String?) in
             CommandGrammar(name, summary) { action in
                 action.arguments = [.one("NAME", .text, "the user's name")]
-                action.options = shared
-                if let purpose { action.example("martlet user \(name) ada", purpose) }
+                action.options =
+                    name == "add" ? [.flag("verified", "vouch for an address; asks for the password")] + shared : shared
+                let user = name == "verify" ? "ada@example.com" : "ada"
+                if let purpose { action.example("martlet user \(name) \(user)", purpose) }
             }
         }
         let list = CommandGrammar("list", "List users") { list in

@@ -1,5 +1,4 @@
 private import CLinux
-private import Synchronization
 
 /// Runs tasks that may block their thread, on threads of their own: Swift's own threads are as many as there are
 /// processors, and all other work would wait for them.
@@ -28,8 +27,8 @@ package final class BlockingExecutor: TaskExecutor {
         }
     }
 
-    private let state = Mutex(State())
-    private let signal: Int32
+    private let state = Lock(State())
+    private let signal = ThreadSignal()
     private let name: String
     private let limit: Int
     private let idleTimeout: Int32
@@ -42,10 +41,7 @@ package final class BlockingExecutor: TaskExecutor {
         self.name = name
         limit = max(threads, 1)
         self.idleTimeout = idleTimeout
-        signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK))
     }
-
-    deinit { close(signal) }
 
     /// How many threads there are.
     package var threads: Int { state.withLock { $0.threads } }
@@ -55,9 +51,7 @@ package final class BlockingExecutor: TaskExecutor {
         let job = UnownedJob(job)
         switch state.withLock({ $0.append(job, limit: limit) }) {
         case .none: return
-        case .wake:
-            var count: UInt64 = 1
-            _ = unsafe write(signal, &count, 8)
+        case .wake: signal.wake()
         case .start:
             // Where the system has no thread, the job waits for one of those that there are, or for the next attempt.
             if (try? SystemThread(name: name) { self.work() }) == nil { state.withLock { $0.threads -= 1 } }
@@ -83,12 +77,7 @@ package final class BlockingExecutor: TaskExecutor {
     /// Waits for a wakeup; `false` if the thread has to end.
     private func isWoken() -> Bool {
         while true {
-            var polled = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&polled, 1, idleTimeout)
-            var count: UInt64 = 0
-            // Another thread may have taken the wakeup.
-            if ready > 0, unsafe read(signal, &count, 8) == 8 { return true }
-            guard ready == 0 else { continue }
+            if signal.wait(milliseconds: idleTimeout) { return true }
             let ends = state.withLock { state in
                 guard state.idle > 0 else { return false }
                 state.idle -= 1

@@ -1,15 +1,29 @@
-/// Who causes a job of a ``ThreadPool``: a member of a group, such as an address in a network.
+/// Who causes a job of a ``ThreadPool`` or a value in a store: a member of a group, such as an address in a network, or
+/// a subject or key that the gateway knows.
 @frozen public struct WorkOwner: Hashable, Sendable {
-    let group: UInt64
-    let member: UInt64
+    package let group: UInt64
+    package let member: UInt64
 
     public init(group: UInt64, member: UInt64) {
         self.group = group
         self.member = member
     }
 
+    /// A subject, a user or a key: a group of its own.
+    /// - Parameter name: only its hash is kept, which differs between processes.
+    public init(named name: String) {
+        let hash = UInt64(truncatingIfNeeded: name.hashValue)
+        self.init(group: hash, member: hash)
+    }
+
     /// The common owner of all jobs whose origin is not known.
     public static let anonymous = WorkOwner(group: 0, member: 0)
+
+    /// Who causes what the current task does: the network of the client whose request it serves. Whatever the task waits
+    /// for, a thread, a connection or a slot, is divided by it.
+    @TaskLocal package static var current = WorkOwner.anonymous
+    /// The gateway itself, for what no client can multiply; it has no share.
+    public static let gateway = WorkOwner(group: .max, member: .max)
 }
 
 /// A bounded queue that serves its owners round-robin, so that no owner waits behind all elements of another.
@@ -23,14 +37,18 @@
         let group: Int
         let member: Int
 
-        package init(total: Int, group: Int, member: Int) {
-            self.total = total
-            self.group = group
-            self.member = member
+        /// - Parameter total: where the bound leaves it to the configuration.
+        package init(_ bound: SharedBound, total: Int? = nil) {
+            let total = total ?? bound.total
+            self.init(total: total, group: bound.networkPart(of: total), member: bound.addressPart(of: total))
         }
 
-        /// No limits: for elements that are bounded elsewhere.
-        package static var none: Limits { Limits(total: .max, group: .max, member: .max) }
+        /// No limits of the queue's own, which puts in order what a bound lets in.
+        package static func behind(_: SharedBound) -> Limits { Limits(total: .max, group: .max, member: .max) }
+
+        init(total: Int, group: Int, member: Int) {
+            (self.total, self.group, self.member) = (total, group, member)
+        }
     }
 
     /// The result of appending an element.
@@ -84,10 +102,15 @@
     }
 
     /// Removes and returns all elements, in the order in which they would have been served.
-    mutating func popAll() -> [Element] {
+    package mutating func popAll() -> [Element] {
         var all: [Element] = []
         while let element = popFirst() { all.append(element) }
         return all
+    }
+
+    /// Removes elements wherever they are.
+    package mutating func removeAll(where isUnwanted: (Element) -> Bool) {
+        for key in groups.keys { count -= groups[key]?.removeAll(where: isUnwanted) ?? 0 }
     }
 
     private mutating func insert(_ element: Element, of owner: WorkOwner) {
@@ -141,6 +164,18 @@ private struct FairGroup<Element> {
             return element
         }
         return nil
+    }
+
+    /// - Returns: how many were removed; a member that has none left keeps its turn until it comes.
+    mutating func removeAll(where isUnwanted: (Element) -> Bool) -> Int {
+        let before = count
+        for key in lines.keys {
+            guard let all = lines[key]?.popAll() else { continue }
+            for element in all {
+                if isUnwanted(element) { count -= 1 } else { lines[key]?.append(element) }
+            }
+        }
+        return before - count
     }
 
     /// Removes the newest element of the member that has the most.

@@ -1,5 +1,3 @@
-private import Synchronization
-
 /// A semaphore that limits concurrent work, such as queries to a store, and serves waiting owners round-robin.
 ///
 /// A flood from one owner delays that owner only. A permit is never revoked: its holder must finish by itself.
@@ -17,14 +15,20 @@ public final class FairSemaphore: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameters:
     ///   - permits: the maximum number of concurrent holders.
     ///   - queue: the maximum number of waiters; half of it for one group, a quarter for one member.
-    public init(permits: Int, queue: Int) {
-        let limits = FairQueue<Waiter>.Limits(total: queue, group: max(queue / 2, 1), member: max(queue / 4, 1))
-        state = Mutex(State(free: permits, waiting: FairQueue(limits)))
+    public convenience init(permits: Int, queue: Int) { self.init(.pluginWork, permits: permits, queue: queue) }
+
+    /// - Parameters:
+    ///   - bound: that of the waiters.
+    ///   - permits: the maximum number of concurrent holders.
+    ///   - queue: the maximum number of waiters, where the bound leaves it open.
+    package init(_ bound: SharedBound, permits: Int, queue: Int? = nil) {
+        let limits = FairQueue<Waiter>.Limits(bound, total: queue)
+        state = Lock(State(free: permits, waiting: FairQueue(limits)))
     }
 
     /// Waits for a permit, to be returned with ``release()``.

@@ -1,6 +1,6 @@
 /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
 @frozen package struct FormDecoder {
-    /// An invalid escape, a control character, or a name or value that is not UTF-8.
+    /// An invalid escape, a control character, too many pairs, or a name or value that is not UTF-8.
     @frozen package struct FormError: Error {}
 
     private let bytes: [UInt8]
@@ -9,13 +9,15 @@
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// All pairs in order, as valid UTF-8; empty pairs between two `&` are skipped.
-    package mutating func pairs() throws(FormError) -> [(name: [UInt8], value: Secret)] {
+    /// - Parameter maximum: the most pairs; one more is an error, before the rest is decoded.
+    package mutating func pairs(upTo maximum: Int = .max) throws(FormError) -> [(name: [UInt8], value: Secret)] {
         var pairs: [(name: [UInt8], value: Secret)] = []
         while offset < bytes.count {
             if bytes[offset] == UInt8(ascii: "&") {
                 offset &+= 1
                 continue
             }
+            guard pairs.count < maximum else { throw FormError() }
             let name = try run(until: UInt8(ascii: "="))
             var value: [UInt8] = []
             if offset < bytes.count, bytes[offset] == UInt8(ascii: "=") {

@@ -86,9 +86,17 @@ public protocol HTTPCalling: Sendable {
     ///   reference.
     /// - Throws: `fetch.overloaded` immediately if too many calls wait, `fetch.timeout` after the limit.
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling
+
+    /// Whether a call of this owner would be sent or wait now, and not fail with `fetch.overloaded`; returns immediately.
+    ///
+    /// Check it before expensive preparations.
+    func hasCapacity(for owner: WorkOwner) -> Bool
 }
 
 extension HTTPCalling {
     /// Returns `self`: without a limit there is nothing to reserve.
     public func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling { self }
+
+    /// `true`.
+    public func hasCapacity(for owner: WorkOwner) -> Bool { true }
 }

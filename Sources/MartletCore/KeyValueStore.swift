@@ -15,7 +15,23 @@ public struct StoreError: CodedError {
         self.code = code
         self.message = message
     }
+}
 
+extension StoreError {
+    /// How long a client waits after ``shareUsedUp``: values expire one by one.
+    public static let shareRetryAfter = Duration.seconds(5)
+
+    /// A partition has no capacity left.
+    static let full = StoreError(code: .storeFull, message: "the memory store is full")
+    /// A partition has capacity, but not for this owner.
+    static let shareUsedUp = StoreError(code: .storeShareUsedUp, message: "one client's share of the store is used up")
+}
+
+extension ErrorCode {
+    /// A partition of the store is full.
+    public static let storeFull: ErrorCode = "store.full"
+    /// One network, subject or key has used up its share of a partition: 429 for that one alone.
+    public static let storeShareUsedUp: ErrorCode = "store.share_used_up"
 }
 
 /// A store that instances share: small values with an expiry.
@@ -41,8 +57,27 @@ extension KeyValueStoring {
     public func replicatedValue(for key: String) async -> StoreReply<[UInt8]> { await value(for: key) }
 }
 
+/// A store as a whole: a value is written through the partition for its purpose, and counted for its owner.
+///
+/// What a client can fill is divided: an owner that has used up its share gets ``StoreError/shareUsedUp``, and the
+/// others have their capacity.
+public protocol PartitionedStoring: Sendable {
+    /// The partition of the store for one purpose.
+    ///
+    /// A value is read through the partition it was written through, for whichever owner.
+    /// - Parameter owner: who causes what is written; ``WorkOwner/gateway`` for what no client can multiply.
+    func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring
+    /// Counts an attempt in the bucket that it belongs to, unless that bucket is banned.
+    ///
+    /// All keys have one hash tag. Atomic across instances, where the store has several.
+    /// - Parameter owner: who makes the attempt.
+    func count(_ attempt: CountedAttempt, for owner: WorkOwner) async throws(StoreError) -> AttemptCount
+    /// Whether some keys are available, though others are not: the servers of a cluster fail one by one.
+    var isPartlyAvailable: Bool { get }
+}
+
 /// A store that also supports single-use values and counters: nonces, codes, attempts.
-public protocol SharedStoring: KeyValueStoring {
+public protocol SharedStoring: KeyValueStoring, PartitionedStoring {
     /// Removes the value, whatever it is.
     func remove(_ key: String) async throws(StoreError)
     /// Reads and removes a value: only one of concurrent callers gets it. Atomic across instances.
@@ -57,18 +92,8 @@ public protocol SharedStoring: KeyValueStoring {
     func decrement(_ key: String) async throws(StoreError)
     /// Reads a counter without changing it; an absent counter reads 0.
     func counter(_ key: String) async throws(StoreError) -> CounterReading
-    /// Whether some keys are available, though others are not: the servers of a cluster fail one by one.
-    var isPartlyAvailable: Bool { get }
     /// Removes several values, whatever they are.
     func remove(_ keys: [String]) async throws(StoreError)
-    /// Counts an attempt in the bucket that it belongs to, unless that bucket is banned.
-    ///
-    /// All keys have one hash tag. Atomic across instances, where the store has several.
-    func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount
-    /// The partition of the store for one purpose.
-    ///
-    /// A bounded store limits each partition separately. A value is read through the partition it was written through.
-    func partition(_ purpose: StorePurpose) -> any SharedStoring
 }
 
 /// What values in the store are for; in a bounded store, one purpose cannot use up the capacity of another.
@@ -87,8 +112,10 @@ public protocol SharedStoring: KeyValueStoring {
     case nonces
     /// Used codes and client data.
     case codes
-    /// Used proofs of possession, and nonces of signed requests.
+    /// Used proofs of possession.
     case proofs
+    /// Used nonces of signed requests.
+    case signatures
     /// Used sign-ins of browsers, and the codes of apps that signed in by one.
     case browsers
     /// Results of posts, for repeated posts.
@@ -99,7 +126,7 @@ public protocol SharedStoring: KeyValueStoring {
 
 extension SharedStoring {
     /// The whole store.
-    public func partition(_ purpose: StorePurpose) -> any SharedStoring { self }
+    public func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring { self }
 
     /// Does nothing.
     public func decrement(_ key: String) async throws(StoreError) {}
@@ -113,10 +140,11 @@ extension SharedStoring {
     }
 
     /// Takes the steps one after the other: each is cheap where the store is in this process.
-    public func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+    public func count(_ attempt: CountedAttempt, for owner: WorkOwner) async throws(StoreError) -> AttemptCount {
+        let bans = partition(.bans, for: owner)
         var known: [UInt8]?
         if let key = attempt.known {
-            switch await partition(.loginLocations).value(for: key) {
+            switch await partition(.loginLocations, for: owner).value(for: key) {
             case .found(let value): known = value
             case .miss: break
             case .unavailable(let error): throw error
@@ -124,11 +152,12 @@ extension SharedStoring {
         }
         let bucket = known == nil ? attempt.common : attempt.own ?? attempt.common
         let none = CounterReading(count: 0, remaining: .zero)
-        var ban = try await partition(.bans).counter(bucket.ban)
+        var ban = try await bans.counter(bucket.ban)
         guard ban.count == 0 else { return AttemptCount(known: known, ban: ban, attempts: none) }
-        let attempts = try await partition(.throttles).increment(bucket.attempts, lifetime: attempt.lifetime)
+        let attempts = try await partition(.throttles, for: owner)
+            .increment(bucket.attempts, lifetime: attempt.lifetime)
         // Another attempt's failure may have started the ban, and reset the count, since the first check.
-        ban = try await partition(.bans).counter(bucket.ban)
+        ban = try await bans.counter(bucket.ban)
         return AttemptCount(known: known, ban: ban, attempts: attempts)
     }
 }

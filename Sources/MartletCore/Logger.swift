@@ -83,6 +83,7 @@ public protocol LogWriting: Sendable {
 
     private func log(_ level: LogLevel, _ event: String, _ more: [(String, String)]) {
         guard writes(level) else { return }
+        LockOrder.requireNone(for: "writes a log line")
         writer.write(level, event, fields + more)
     }
 

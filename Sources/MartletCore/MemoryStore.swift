@@ -1,62 +1,61 @@
-private import Synchronization
-
 /// The store of a single instance, `memory:`; its values do not outlive the process.
 ///
 /// It is bounded: when it is full of values that have not expired, a write fails with `store.full`. Nothing is evicted
 /// early, because an evicted nonce could be replayed and an evicted throttle would be lifted. Each purpose has its own
-/// limits, so that a flood in one leaves the capacity of the others.
+/// limits, so that a flood in one leaves the capacity of the others, and each owner a share of them, so that a flood of
+/// one client leaves the capacity of the other clients: ``Shares``.
 public final class MemoryStore: SharedStoring {
     fileprivate struct Entry {
         let value: [UInt8]
         let expiry: MonotonicTime
+        let owner: WorkOwner
     }
 
     fileprivate struct State {
         var entries: [String: Entry] = [:]
         var bytes = 0
-        var writesSinceSweep = 0
-        /// No entry of the last sweep expires before this.
-        var earliestExpiry = MonotonicTime(nanoseconds: .min)
+        var shares = Shares()
+        /// When to look whether an entry has expired; an entry that was replaced leaves one that finds nothing.
+        var expiries = Expiries()
     }
 
     /// The approximate memory of an entry in addition to its key and value, in bytes.
     private static let entryOverhead = 128
 
-    private static let full = StoreError(code: "store.full", message: "the memory store is full")
-
     private let clock: Clock
-    private let maximumEntries: Int
-    private let maximumBytes: Int
-    private let state = Mutex(State())
+    private let bounds: ShareBounds
+    private let state = Lock(State())
     /// The stores of the other purposes; this one is `general`.
     private let partitions: [StorePurpose: MemoryStore]
 
-    /// Creates an empty store with separate limits for each purpose.
-    public init(clock: Clock) {
-        self.clock = clock
-        (maximumEntries, maximumBytes) = StorePurpose.general.bounds
+    /// Creates an empty store with separate limits for each purpose, of which each owner has a share.
+    public convenience init(clock: Clock) {
         var partitions: [StorePurpose: MemoryStore] = [:]
         for purpose in StorePurpose.allCases where purpose != .general {
-            let (entries, bytes) = purpose.bounds
-            partitions[purpose] = MemoryStore(clock: clock, maximumEntries: entries, maximumBytes: bytes)
+            partitions[purpose] = MemoryStore(clock: clock, purpose.bounds, [:])
         }
-        self.partitions = partitions
+        self.init(clock: clock, StorePurpose.general.bounds, partitions)
     }
 
-    /// Creates an empty store whose limits are shared by all purposes.
+    /// Creates an empty store whose limits are shared by all purposes and owners.
     /// - Parameters:
     ///   - clock: the time of expiries.
     ///   - maximumEntries: the maximum number of values.
     ///   - maximumBytes: the maximum size of all keys and values.
-    public init(clock: Clock, maximumEntries: Int, maximumBytes: Int = 64 * 1024 * 1024) {
-        self.clock = clock
-        self.maximumEntries = maximumEntries
-        self.maximumBytes = maximumBytes
-        partitions = [:]
+    public convenience init(clock: Clock, maximumEntries: Int, maximumBytes: Int = 64 * 1024 * 1024) {
+        self.init(clock: clock, ShareBounds(.undivided, entries: maximumEntries, bytes: maximumBytes), [:])
     }
 
-    /// The partition for one purpose, with its own limits.
-    public func partition(_ purpose: StorePurpose) -> any SharedStoring { partitions[purpose] ?? self }
+    private init(clock: Clock, _ bounds: ShareBounds, _ partitions: [StorePurpose: MemoryStore]) {
+        self.clock = clock
+        self.bounds = bounds
+        self.partitions = partitions
+    }
+
+    /// The partition for one purpose, with its own limits, of which the owner has a share.
+    public func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring {
+        OwnedPartition(store: partitions[purpose] ?? self, owner: owner)
+    }
 
     /// Reads one value.
     public func value(for key: String) async -> StoreReply<[UInt8]> {
@@ -69,12 +68,12 @@ public final class MemoryStore: SharedStoring {
 
     /// Writes one value that expires after `lifetime`.
     public func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        _ = try write(value, for: key, lifetime: lifetime, onlyIfAbsent: false)
+        _ = try write(value, for: key, lifetime: lifetime, onlyIfAbsent: false, by: .gateway)
     }
 
     /// Writes only if the key is absent; `true` when this call wrote.
     public func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        try write(value, for: key, lifetime: lifetime, onlyIfAbsent: true)
+        try write(value, for: key, lifetime: lifetime, onlyIfAbsent: true, by: .gateway)
     }
 
     /// Removes the value if it is still exactly `value`.
@@ -82,13 +81,13 @@ public final class MemoryStore: SharedStoring {
         let now = clock.monotonicTime
         state.withLock { state in
             guard let entry = state.live(key, at: now), entry.value == value else { return }
-            state.remove(key)
+            _ = state.remove(key)
         }
     }
 
     /// Removes the value, whatever it is.
     public func remove(_ key: String) async throws(StoreError) {
-        state.withLock { $0.remove(key) }
+        state.withLock { _ = $0.remove(key) }
     }
 
     /// Reads a value and removes it.
@@ -103,16 +102,24 @@ public final class MemoryStore: SharedStoring {
 
     /// Adds 1 to a counter, stored as decimal digits as in Redis.
     public func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        try increment(key, lifetime: lifetime, by: .gateway)
+    }
+
+    /// Adds 1 to a counter, which stays its first owner's; one that is no number starts over.
+    fileprivate func increment(
+        _ key: String, lifetime: Duration, by owner: WorkOwner
+    ) throws(StoreError) -> CounterReading {
         let now = clock.monotonicTime
-        let counted: CounterReading? = state.withLock { state in
+        let result: Result<CounterReading, StoreError> = state.withLock { state in
             let live = state.live(key, at: now)
             let count = (live.flatMap { Int(String(decoding: $0.value, as: UTF8.self)) } ?? 0) &+ 1
-            let expiry = live?.expiry ?? now + max(lifetime, .zero)
-            guard store(Array(String(count).utf8), for: key, until: expiry, in: &state, at: now) else { return nil }
-            return CounterReading(count: count, remaining: expiry.since(now))
+            let entry = Entry(
+                value: Array(String(count).utf8), expiry: live?.expiry ?? now + max(lifetime, .zero),
+                owner: live?.owner ?? owner)
+            if let error = store(entry, for: key, in: &state, at: now) { return .failure(error) }
+            return .success(CounterReading(count: count, remaining: entry.expiry.since(now)))
         }
-        guard let counted else { throw Self.full }
-        return counted
+        return try result.get()
     }
 
     /// Subtracts 1 from a counter; a counter that reaches 0 is removed.
@@ -123,9 +130,13 @@ public final class MemoryStore: SharedStoring {
                 count > 0
             else { return }
             // A counter of 0 reads like an absent one, which needs no memory.
-            guard count > 1 else { return state.remove(key) }
+            guard count > 1 else {
+                _ = state.remove(key)
+                return
+            }
             // Not longer than before, so it fits.
-            _ = store(Array(String(count - 1).utf8), for: key, until: live.expiry, in: &state, at: now)
+            let entry = Entry(value: Array(String(count - 1).utf8), expiry: live.expiry, owner: live.owner)
+            _ = store(entry, for: key, in: &state, at: now)
         }
     }
 
@@ -142,36 +153,42 @@ public final class MemoryStore: SharedStoring {
     /// The number of values, some of which may have expired.
     public var count: Int { state.withLock { $0.entries.count } }
 
-    private func write(
-        _ value: [UInt8], for key: String, lifetime: Duration, onlyIfAbsent: Bool
+    fileprivate func write(
+        _ value: [UInt8], for key: String, lifetime: Duration, onlyIfAbsent: Bool, by owner: WorkOwner
     ) throws(StoreError) -> Bool {
         let now = clock.monotonicTime
-        let written: Bool? = state.withLock { state in
-            if onlyIfAbsent, state.live(key, at: now) != nil { return false }
-            return store(value, for: key, until: now + max(lifetime, .zero), in: &state, at: now) ? true : nil
+        let result: Result<Bool, StoreError> = state.withLock { state in
+            if onlyIfAbsent, state.live(key, at: now) != nil { return .success(false) }
+            let entry = Entry(value: value, expiry: now + max(lifetime, .zero), owner: owner)
+            if let error = store(entry, for: key, in: &state, at: now) { return .failure(error) }
+            return .success(true)
         }
-        guard let written else { throw Self.full }
-        return written
+        return try result.get()
     }
 
-    /// Stores a value; `false` when the store is full.
+    /// Stores a value.
+    /// - Returns: why the store, or the owner, has no capacity for it; the key has what it had then.
     private func store(
-        _ value: [UInt8], for key: String, until expiry: MonotonicTime, in state: inout State, at now: MonotonicTime
-    ) -> Bool {
-        state.remove(key)
-        let cost = MemoryStore.cost(key, value)
-        state.writesSinceSweep += 1
-        if state.writesSinceSweep > max(1024, state.entries.count / 2) { state.sweep(at: now) }
-        if !hasCapacity(state, for: cost), state.earliestExpiry <= now { state.sweep(at: now) }
-        guard hasCapacity(state, for: cost) else { return false }
-        state.entries[key] = Entry(value: value, expiry: expiry)
-        state.bytes += cost
-        state.earliestExpiry = min(state.earliestExpiry, expiry)
-        return true
+        _ entry: Entry, for key: String, in state: inout State, at now: MonotonicTime
+    ) -> StoreError? {
+        state.removeExpired(at: now)
+        let before = state.remove(key)
+        let error = error(storing: entry, instead: before, for: key, in: state)
+        if error == nil, before?.expiry != entry.expiry { state.expiries.add(key, at: entry.expiry) }
+        if let stored = error == nil ? entry : before { state.add(stored, for: key) }
+        return error
     }
 
-    private func hasCapacity(_ state: borrowing State, for cost: Int) -> Bool {
-        state.entries.count < maximumEntries && cost <= maximumBytes - state.bytes
+    private func error(
+        storing entry: Entry, instead before: Entry?, for key: String, in state: borrowing State
+    ) -> StoreError? {
+        let cost = MemoryStore.cost(key, entry.value)
+        let (free, freeBytes) = (bounds.entries - state.entries.count, bounds.bytes - state.bytes)
+        guard free > 0, cost <= freeBytes else { return .full }
+        // What an owner has already may change.
+        guard before?.owner != entry.owner else { return nil }
+        return state.shares.hasCapacity(for: entry.owner, bytes: cost, of: bounds, free: free, freeBytes: freeBytes)
+            ? nil : .shareUsedUp
     }
 
     fileprivate static func cost(_ key: String, _ value: [UInt8]) -> Int {
@@ -179,28 +196,33 @@ public final class MemoryStore: SharedStoring {
     }
 }
 
-extension StorePurpose {
-    private static let mebibyte = 1024 * 1024
+/// A partition of a ``MemoryStore``, as one owner writes to it.
+private struct OwnedPartition: SharedStoring {
+    let store: MemoryStore
+    let owner: WorkOwner
 
-    /// The maximum number of values, and the maximum size of their keys and values in bytes.
-    fileprivate var bounds: (entries: Int, bytes: Int) {
-        switch self {
-        case .general: (20_000, 16 * Self.mebibyte)
-        case .keys: (1000, 16 * Self.mebibyte)
-        case .throttles: (100_000, 32 * Self.mebibyte)
-        case .bans: (20_000, 8 * Self.mebibyte)
-        case .loginLocations: (100_000, 32 * Self.mebibyte)
-        case .nonces: (50_000, 16 * Self.mebibyte)
-        // Each is stored for 15 minutes.
-        case .codes: (100_000, 32 * Self.mebibyte)
-        // One for each request of a client with a bound token, within two minutes.
-        case .proofs: (100_000, 32 * Self.mebibyte)
-        // Sign-ins that came back, within twelve minutes each; the codes of apps have the identity in them.
-        case .browsers: (50_000, 32 * Self.mebibyte)
-        case .outcomes: (10_000, 16 * Self.mebibyte)
-        case .changes: (10_000, 4 * Self.mebibyte)
-        }
+    func value(for key: String) async -> StoreReply<[UInt8]> { await store.value(for: key) }
+
+    func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
+        _ = try store.write(value, for: key, lifetime: lifetime, onlyIfAbsent: false, by: owner)
     }
+
+    func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        try store.write(value, for: key, lifetime: lifetime, onlyIfAbsent: true, by: owner)
+    }
+
+    func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        try store.increment(key, lifetime: lifetime, by: owner)
+    }
+
+    func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
+        try await store.remove(key, ifEqualTo: value)
+    }
+
+    func remove(_ key: String) async throws(StoreError) { try await store.remove(key) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { await store.take(key) }
+    func decrement(_ key: String) async throws(StoreError) { try await store.decrement(key) }
+    func counter(_ key: String) async throws(StoreError) -> CounterReading { try await store.counter(key) }
 }
 
 extension MemoryStore.State {
@@ -211,17 +233,29 @@ extension MemoryStore.State {
         return nil
     }
 
-    fileprivate mutating func remove(_ key: String) {
-        guard let entry = entries.removeValue(forKey: key) else { return }
-        bytes -= MemoryStore.cost(key, entry.value)
+    fileprivate mutating func add(_ entry: MemoryStore.Entry, for key: String) {
+        let cost = MemoryStore.cost(key, entry.value)
+        entries[key] = entry
+        bytes += cost
+        shares.add(bytes: cost, of: entry.owner)
     }
 
-    /// Removes expired entries and records when the next one expires.
-    fileprivate mutating func sweep(at now: MonotonicTime) {
-        writesSinceSweep = 0
-        earliestExpiry = .never
-        for (key, entry) in entries {
-            if entry.expiry <= now { remove(key) } else { earliestExpiry = min(earliestExpiry, entry.expiry) }
+    @discardableResult fileprivate mutating func remove(_ key: String) -> MemoryStore.Entry? {
+        guard let entry = entries.removeValue(forKey: key) else { return nil }
+        let cost = MemoryStore.cost(key, entry.value)
+        bytes -= cost
+        shares.remove(cost, of: entry.owner)
+        return entry
+    }
+
+    /// Removes what has expired, at a cost that each value has once.
+    fileprivate mutating func removeExpired(at now: MonotonicTime) {
+        while let key = expiries.popFirst(until: now) {
+            if let entry = entries[key], entry.expiry <= now { remove(key) }
         }
+        // Of values that were removed or replaced, only the expiry is left.
+        guard expiries.count > 1024, expiries.count / 2 > entries.count else { return }
+        expiries = Expiries()
+        for (key, entry) in entries { expiries.add(key, at: entry.expiry) }
     }
 }

@@ -1,5 +1,3 @@
-private import Synchronization
-
 /// A value that is set once, or times out.
 package final class OnceOnly<Value: Sendable>: Sendable {
     private enum State {
@@ -8,7 +6,7 @@ package final class OnceOnly<Value: Sendable>: Sendable {
         case completed(Value?)
     }
 
-    private let state = Mutex(State.empty)
+    private let state = Lock(State.empty)
 
     package init() {}
 

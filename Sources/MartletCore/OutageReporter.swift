@@ -1,12 +1,10 @@
-private import Synchronization
-
 /// Logs the outages of something that is attempted again and again, as ``OutageLog`` decides.
 package final class OutageReporter: Sendable {
     private let event: String
     private let end: String
     private let clock: Clock
     private let logger: Logger
-    private let outage = Mutex(OutageLog())
+    private let outage = Lock(OutageLog())
 
     /// - Parameters:
     ///   - event: what a failure is called in the log.

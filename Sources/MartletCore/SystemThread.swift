@@ -7,7 +7,7 @@ private import Synchronization
 @safe package final class SystemThread: Sendable {
     private let identity: pthread_t
     private let start: ThreadStart
-    private let isJoined = Mutex(false)
+    private let isJoined = Atomic(false)
 
     /// Starts a thread that runs `body` once.
     /// - Parameters:
@@ -38,20 +38,17 @@ private import Synchronization
         !start.hasEnded.load(ordering: .acquiring) && pthread_equal(identity, pthread_self()) != 0
     }
 
-    /// Waits until the thread has ended; a second call returns immediately, or waits for the first.
+    /// Waits until the thread has ended; a second call returns immediately.
     ///
     /// Must not be called on the thread itself.
     package func join() {
         precondition(!isCurrent, "a thread cannot join itself")
-        isJoined.withLock { isJoined in
-            guard !isJoined else { return }
-            isJoined = true
-            _ = pthread_join(identity, nil)
-        }
+        guard !isJoined.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        _ = pthread_join(identity, nil)
     }
 
     deinit {
-        if !isJoined.withLock({ $0 }) { pthread_detach(identity) }
+        if !isJoined.load(ordering: .acquiring) { pthread_detach(identity) }
     }
 }
 

@@ -1,5 +1,4 @@
 private import CLinux
-private import Synchronization
 
 /// Threads for long jobs that must not block an event loop: password hashes, queries of an embedded database.
 ///
@@ -29,8 +28,8 @@ public final class ThreadPool: Sendable {
         }
     }
 
-    private let state: Mutex<State>
-    private let signal: Int32
+    private let state: Lock<State>
+    private let signal = ThreadSignal()
     private let name: String
     private let threads: Int
     private let niceness: Int32
@@ -38,36 +37,31 @@ public final class ThreadPool: Sendable {
 
     /// Creates a pool; its threads start with the first job.
     /// - Parameters:
+    ///   - bound: that of the queued jobs.
     ///   - name: of the threads, at most 15 bytes.
     ///   - threads: the maximum number of concurrent jobs.
-    ///   - queue: the maximum number of queued jobs.
-    ///   - perMember: the maximum number of queued jobs of one owner; `nil` is no limit.
-    ///   - perGroup: the maximum number of queued jobs of one group of owners; `nil` is no limit.
+    ///   - queue: the maximum number of queued jobs, where the bound leaves it open.
     ///   - niceness: 0 is the priority of the event loops, 19 the lowest.
     package init(
-        name: String, threads: Int, queue: Int, perMember: Int? = nil, perGroup: Int? = nil, niceness: Int32,
-        clock: Clock
+        _ bound: SharedBound, name: String, threads: Int, queue: Int? = nil, niceness: Int32, clock: Clock
     ) {
-        let limits = FairQueue<Job>.Limits(total: queue, group: perGroup ?? queue, member: perMember ?? queue)
-        state = Mutex(State(jobs: FairQueue(limits)))
-        signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
+        state = Lock(State(jobs: FairQueue(FairQueue<Job>.Limits(bound, total: queue))))
         self.name = name
         self.threads = max(threads, 1)
         self.niceness = niceness
         self.clock = clock
     }
 
-    deinit { close(signal) }
-
     /// Runs a job on one of the threads and returns its result.
     /// - Parameters:
     ///   - deadline: a job that has not started by then does not start.
-    ///   - owner: who causes the job, such as ``ClientNetwork/workOwner`` of a client.
+    ///   - owner: who causes the job, such as ``ClientNetwork/workOwner`` of a client; the current task's, unless given.
     ///   - body: may block, but must return eventually.
     /// - Throws: why the job did not run.
     public func run<Value: Sendable>(
-        until deadline: MonotonicTime, for owner: WorkOwner = .anonymous, _ body: @escaping @Sendable () -> Value
+        until deadline: MonotonicTime, for owner: WorkOwner? = nil, _ body: @escaping @Sendable () -> Value
     ) async throws(JobError) -> Value {
+        let owner = owner ?? .current
         let outcome: Result<Value, JobError> = await withCheckedContinuation { continuation in
             submit(until: deadline, for: owner) { error in
                 continuation.resume(returning: error.map { .failure($0) } ?? .success(body()))
@@ -96,7 +90,7 @@ public final class ThreadPool: Sendable {
             }
         }
         rejected?.run(error)
-        if wakesOne { wake(1) }
+        if wakesOne { signal.wake() }
     }
 
     /// Stops the threads after their current jobs; queued jobs fail as `stopped`.
@@ -109,7 +103,7 @@ public final class ThreadPool: Sendable {
             return (left, asleep)
         }
         for job in left { job.run(.stopped) }
-        if asleep > 0 { wake(asleep) }
+        if asleep > 0 { signal.wake(asleep) }
     }
 
     /// Whether a job of this owner would be queued now; check it before expensive preparations.
@@ -132,11 +126,6 @@ public final class ThreadPool: Sendable {
         return true
     }
 
-    private func wake(_ threads: Int) {
-        var count = UInt64(threads)
-        _ = unsafe write(signal, &count, 8)
-    }
-
     /// Runs jobs until the queue is empty before it sleeps, because waking a thread costs a system call.
     private func work() {
         while true {
@@ -150,14 +139,8 @@ public final class ThreadPool: Sendable {
             } else if isStopped {
                 return
             } else {
-                sleep()
+                signal.wait()
             }
         }
-    }
-
-    /// Waits for a wakeup; interrupted reads are retried.
-    private func sleep() {
-        var count: UInt64 = 0
-        while unsafe read(signal, &count, 8) < 0, martlet_errno() == EINTR {}
     }
 }

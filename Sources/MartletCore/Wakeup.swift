@@ -1,5 +1,3 @@
-private import Synchronization
-
 /// Ends a task's wait early. A signal without a waiter ends the next wait immediately.
 package final class Wakeup: Sendable {
     private struct State {
@@ -7,7 +5,7 @@ package final class Wakeup: Sendable {
         var waiter: CheckedContinuation<Void, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     package init() {}
 

@@ -13,6 +13,9 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
     package static let accountDeleted = EventType(rawValue: "account.deleted")
     /// A login took the deletion of an account back.
     package static let accountRestored = EventType(rawValue: "account.restored")
+    /// The owner of a user's address was proved for the first time, and what was added to the account before is gone;
+    /// `data.identities` has the providers of the identities, `data.keys` the ids of the API keys.
+    package static let accountReclaimed = EventType(rawValue: "account.reclaimed")
     /// A further identity of an account; `data.provider` is its provider.
     package static let identityLinked = EventType(rawValue: "identity.linked")
     /// An identity was removed from its account; `data.provider` is its provider.
@@ -38,7 +41,8 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
 
     /// Every type that this version records.
     package static let all = [
-        accountCreated, accountDeleted, accountRestored, identityLinked, identityUnlinked, identityRevoked,
+        accountCreated, accountDeleted, accountRestored, accountReclaimed, identityLinked, identityUnlinked,
+        identityRevoked,
         identityTransferred, emailChanged, sessionRevoked, loginSucceeded, loginFailed, mailRequested,
     ]
 

@@ -1,9 +1,8 @@
 package import MartletCore
-private import Synchronization
 
 /// The tasks that wait for new events in an outbox.
 package final class OutboxObservers: Sendable {
-    private let wakeups = Mutex<[ObjectIdentifier: Wakeup]>([:])
+    private let wakeups = Lock<[ObjectIdentifier: Wakeup]>([:])
 
     package init() {}
 

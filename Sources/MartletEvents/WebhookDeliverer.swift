@@ -92,7 +92,7 @@ package final class WebhookDeliverer: Sendable {
     private let isStopping = Atomic(false)
     /// Of the outbox.
     private let outages: OutageReporter
-    private let counters: Mutex<WebhookStatus>
+    private let counters: Lock<WebhookStatus>
 
     /// Delivers to a webhook.
     /// - Throws: `events.no_entropy` if no identifier can be made for the lease.
@@ -113,7 +113,7 @@ package final class WebhookDeliverer: Sendable {
         outages = OutageReporter(
             "outbox unavailable", end: "outbox available again", clock: clock, logger: logger)
         lease = try HeldLease(WebhookDeliverer.leaseName(of: sender.name), in: store.leases, at: clock.unixMilliseconds)
-        counters = Mutex(WebhookStatus(hook: sender.name))
+        counters = Lock(WebhookStatus(hook: sender.name))
     }
 
     /// The lease of the instance that delivers to a webhook.

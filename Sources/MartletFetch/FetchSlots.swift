@@ -10,7 +10,7 @@ final class FetchSlots: Sendable {
         var isStopped = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Waits for a slot.
     /// - Throws: `fetch.overloaded` immediately if the queue is full, `fetch.timeout`, `fetch.cancelled`,
@@ -20,21 +20,29 @@ final class FetchSlots: Sendable {
             state.serial &+= 1
             return state.serial
         }
+        let owner = WorkOwner.current
         let failure = await withTaskCancellationHandler {
-            await wait(number, purpose, within: limit)
+            await wait(number, purpose, for: owner, within: limit)
         } onCancel: {
             end(number, purpose, .cancelled)
         }
         if let failure { throw failure }
-        return FetchSlot(purpose, of: self)
+        return FetchSlot(purpose, for: owner, of: self)
     }
 
-    private func wait(_ number: UInt64, _ purpose: FetchPurpose, within limit: Duration) async -> HTTPCallError? {
+    /// Whether an owner would get or wait for a slot now.
+    func hasCapacity(_ purpose: FetchPurpose, for owner: WorkOwner) -> Bool {
+        state.withLock { $0.pools[purpose]?.hasCapacity(for: owner) ?? true }
+    }
+
+    private func wait(
+        _ number: UInt64, _ purpose: FetchPurpose, for owner: WorkOwner, within limit: Duration
+    ) async -> HTTPCallError? {
         var timer: Task<Void, Never>?
         let failure = await withCheckedContinuation { (continuation: CheckedContinuation<HTTPCallError?, Never>) in
             let admission = state.withLock { state -> FetchSlotPool.Admission? in
                 guard !state.isStopped else { return nil }
-                let admission = state.pools[purpose, default: FetchSlotPool(purpose.limits)].acquire(number)
+                let admission = state.pools[purpose, default: FetchSlotPool(purpose.limits)].acquire(number, for: owner)
                 if admission == .queued { state.waiters[number] = continuation }
                 return admission
             }
@@ -65,9 +73,11 @@ final class FetchSlots: Sendable {
         waiter?.resume(returning: failure)
     }
 
-    fileprivate func release(_ purpose: FetchPurpose) {
+    fileprivate func release(_ purpose: FetchPurpose, by owner: WorkOwner) {
         let next = state.withLock { state -> CheckedContinuation<HTTPCallError?, Never>? in
-            if let number = state.pools[purpose]?.release() { return state.waiters.removeValue(forKey: number) }
+            if let number = state.pools[purpose]?.release(by: owner) {
+                return state.waiters.removeValue(forKey: number)
+            }
             if state.pools[purpose]?.isIdle == true { state.pools[purpose] = nil }
             return nil
         }
@@ -89,15 +99,17 @@ final class FetchSlots: Sendable {
 /// The permission to send one request at a time; released on deinit.
 package final class FetchSlot: Sendable {
     private let purpose: FetchPurpose
+    private let owner: WorkOwner
     private let slots: FetchSlots
     private let isUsed = Atomic(false)
 
-    fileprivate init(_ purpose: FetchPurpose, of slots: FetchSlots) {
+    fileprivate init(_ purpose: FetchPurpose, for owner: WorkOwner, of slots: FetchSlots) {
         self.purpose = purpose
+        self.owner = owner
         self.slots = slots
     }
 
-    deinit { slots.release(purpose) }
+    deinit { slots.release(purpose, by: owner) }
 
     /// Marks the slot as used by a request; `false` if another request is using it.
     func begin() -> Bool { isUsed.exchange(true, ordering: .acquiringAndReleasing) == false }

@@ -64,6 +64,11 @@ package final class HTTPFetcher: Sendable {
         try await slots.acquire(purpose, within: limit)
     }
 
+    /// Whether a request of this owner would get or wait for a slot now; returns immediately.
+    package func hasCapacity(_ purpose: FetchPurpose, for owner: WorkOwner) -> Bool {
+        slots.hasCapacity(purpose, for: owner)
+    }
+
     /// Sends a request in a slot, which can be reused for further requests one at a time.
     /// - Throws: `fetch.overloaded` while another request uses the slot; otherwise like ``send(_:for:)``.
     package func send(_ request: HTTPCall, in slot: FetchSlot) async throws(HTTPCallError) -> HTTPCallResponse {

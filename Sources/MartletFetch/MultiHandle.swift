@@ -1,6 +1,5 @@
 package import CCurl
 internal import MartletCore
-private import Synchronization
 
 /// libcurl's multi handle: the transfers of one thread, which other threads may wake.
 @safe package final class MultiHandle: Sendable {
@@ -19,7 +18,7 @@ private import Synchronization
     // Used by one thread only. Others only wake it, which libcurl allows from any thread (curl_multi_wakeup(3)), and
     // under the lock, so that it is not freed meanwhile.
     private nonisolated(unsafe) let handle: UnsafeMutableRawPointer
-    private let isOpen = Mutex(true)
+    private let isOpen = Lock(true)
 
     /// - Parameter keptConnections: how many idle connections are kept for later transfers; `nil` for libcurl's default.
     package init?(keptConnections: Int? = nil) {

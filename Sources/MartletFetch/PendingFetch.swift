@@ -8,12 +8,12 @@ final class PendingFetch: PendingTransfer {
     let request: HTTPCall
     private let options: FetchOptions
     private let isCancelled = Atomic(false)
-    private let completion: Mutex<(@Sendable (Outcome) -> Void)?>
+    private let completion: Lock<(@Sendable (Outcome) -> Void)?>
 
     init(_ request: HTTPCall, _ options: FetchOptions, completion: @escaping @Sendable (Outcome) -> Void) {
         self.request = request
         self.options = options
-        self.completion = Mutex(completion)
+        self.completion = Lock(completion)
     }
 
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
@@ -41,7 +41,7 @@ final class CancellableFetch: Sendable {
         var isCancelled = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     func start(_ fetch: PendingFetch) {
         state.withLock { state in

@@ -1,6 +1,5 @@
 package import CCurl
 package import MartletCore
-private import Synchronization
 
 /// A transfer that waits for the thread of a ``TransferWorker``.
 package protocol PendingTransfer: Sendable {
@@ -35,7 +34,7 @@ package final class TransferWorker: Sendable {
         var isStopping = false
     }
 
-    private let mailbox = Mutex(Mailbox())
+    private let mailbox = Lock(Mailbox())
     private let multi: MultiHandle
 
     /// - Parameter keptConnections: how many idle connections are kept for later transfers.

@@ -153,11 +153,16 @@ extension HTTP2Session {
         unsafe parts.heads.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
+    /// Client: how many streams can be open at a time.
+    package var streamLimit: Int {
+        let peers = unsafe nghttp2_session_get_remote_settings(parts.handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        return min(Int(peers), parts.options.maximumConcurrentStreams)
+    }
+
     /// Client: whether a stream can be opened now: within the peer's limit and ours, and no GOAWAY.
     package var canOpenStream: Bool {
         guard !parts.isServer, !parts.ending.isGoingAway, parts.ending.code == nil else { return false }
-        let peers = unsafe nghttp2_session_get_remote_settings(parts.handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-        guard parts.table.count < min(Int(peers), parts.options.maximumConcurrentStreams) else { return false }
+        guard parts.table.count < streamLimit else { return false }
         return unsafe nghttp2_session_check_request_allowed(parts.handle) != 0
     }
 

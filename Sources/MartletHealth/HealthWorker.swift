@@ -1,6 +1,5 @@
 internal import MartletCore
 private import MartletFetch
-private import Synchronization
 
 /// The monitor's thread: libcurl's multi handle, and the book that decides.
 final class HealthWorker: Sendable {
@@ -14,7 +13,7 @@ final class HealthWorker: Sendable {
 
     private let clock: Clock
     private let onChange: @Sendable ([HealthChange]) -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let multi: MultiHandle
 
     init?(_ clock: Clock, _ onChange: @escaping @Sendable ([HealthChange]) -> Void) {

@@ -1,6 +1,5 @@
 private import CLinux
 package import MartletCore
-private import Synchronization
 
 /// Why a host name could not be resolved.
 package struct ResolveError: CodedError {
@@ -75,7 +74,7 @@ private final class ResolverQueue: Sendable {
     }
 
     private let capacity: Int
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let signal: Int32
 
     init(capacity: Int) {

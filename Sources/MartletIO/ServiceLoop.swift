@@ -1,6 +1,5 @@
 private import CLinux
 package import MartletCore
-private import Synchronization
 
 extension Readiness {
     /// The loop has stopped: close the descriptor and fail pending operations; no event follows.
@@ -23,9 +22,9 @@ extension Readiness {
     private static let mailboxCapacity = 65_536
     private static let wakeUpToken: UInt64 = 0
 
-    private let mailbox = Mutex(Mailbox())
+    private let mailbox = Lock(Mailbox())
     private let wakeUp: Int32
-    private let identity = Mutex<SystemThread?>(nil)
+    private let identity = Lock<SystemThread?>(nil)
     private let poller: Poller
     private let clock: Clock
     private var timers = TimerHeap()

@@ -71,7 +71,7 @@ package struct SocketEndpoint: Sendable, Hashable {
     }
 
     /// The path of a Unix socket's file.
-    var path: String? {
+    package var path: String? {
         guard isUnix else { return nil }
         return String(decoding: storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
     }
@@ -149,12 +149,14 @@ extension SocketEndpoint: CustomStringConvertible {
 package enum Socket {
     /// `socket` + `bind` + `listen`, non-blocking.
     ///
-    /// A stale Unix socket file without a listener is replaced. The new file gets its permissions before any client can
+    /// A stale Unix socket file without a listener is replaced, and one with a
+    /// listener if `replacing`. The new file gets its permissions before any client can
     /// connect: until `listen`, connections are refused.
     package static func listen(
-        on address: SocketEndpoint, sharesPort: Bool, backlog: Int32, permissions: SocketPermissions? = nil
+        on address: SocketEndpoint, sharesPort: Bool, backlog: Int32, permissions: SocketPermissions? = nil,
+        replacing: Bool = false
     ) throws(IOError) -> Int32 {
-        if address.isUnix { try removeStale(address) }
+        if address.isUnix { try removeStale(address, evenIfUsed: replacing) }
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0 else { throw IOError("socket") }
         if !address.isUnix {
@@ -199,11 +201,11 @@ package enum Socket {
         return copy
     }
 
-    private static func removeStale(_ address: SocketEndpoint) throws(IOError) {
+    private static func removeStale(_ address: SocketEndpoint, evenIfUsed: Bool) throws(IOError) {
         let (probe, _) = try connect(to: address)
         let connected = pendingError(probe) == 0 && martlet_is_connected(probe) == 1
         close(probe)
-        if connected { throw IOError("bind", errno: EADDRINUSE) }
+        if connected, !evenIfUsed { throw IOError("bind", errno: EADDRINUSE) }
         // A file of another kind refuses connections, too, but must not be removed: `bind` then fails with EADDRINUSE.
         SocketFile(of: address)?.remove()
     }

@@ -16,6 +16,15 @@ package struct SocketFile: Sendable {
         self.inode = inode
     }
 
+    /// Whether no one but the owner and the group of a Unix socket's file may open it: who may not write it cannot
+    /// connect (unix(7)).
+    package static func isPrivate(_ address: SocketEndpoint) -> Bool {
+        guard let path = address.path else { return false }
+        var facts = stat()
+        guard unsafe lstat(path, &facts) == 0, facts.st_mode & 0o170000 == 0o140000 else { return false }
+        return facts.st_mode & 0o002 == 0
+    }
+
     /// Deletes the file, unless another file has replaced it.
     package func remove() {
         var (device, inode): (UInt64, UInt64) = (0, 0)

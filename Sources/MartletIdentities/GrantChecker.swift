@@ -44,7 +44,7 @@ package final class GrantChecker: Sendable {
     private let sleep: @Sendable (Duration) async -> Void
     private let isStopping = Atomic(false)
     private let outages: OutageReporter
-    private let totals = Mutex(Counters())
+    private let totals = Lock(Counters())
 
     /// - Parameter sleep: pauses; a test advances its clock instead.
     /// - Returns: `nil` for a provider whose grants are not checked.

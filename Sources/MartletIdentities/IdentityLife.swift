@@ -41,11 +41,11 @@ package struct IdentityLife: Sendable {
             }
         }
         let schedule = sealed == nil ? nil : provider.refreshing?.checkSchedule
-        let (now, issuedAt) = (clock.unixTime, signIn.identity.issuedAt)
+        let now = clock.unixTime
         return try await store.confirm(
             ConfirmedLogin(
-                identity: identity, issuedAt: issuedAt, confirmedAt: signIn.grant == nil ? issuedAt : now, now: now,
-                grant: sealed,
+                identity: identity, issuedAt: signIn.provedAt(now),
+                confirmedAt: signIn.grant == nil ? signIn.identity.issuedAt : now, now: now, grant: sealed,
                 nextCheck: schedule.map { GrantChecker.firstCheck($0, at: clock.unixMilliseconds) }))
     }
 
@@ -95,6 +95,10 @@ package struct IdentityLife: Sendable {
     package func end(_ end: SessionsEnd, of subject: String) async throws(AccountError) -> Bool {
         await runner.perform(try await store.beginEnd(end, of: subject, at: clock.unixMilliseconds))
     }
+
+    /// Does what a change of an account has left to be done.
+    /// - Returns: whether it is done; otherwise it is done when the session store is available.
+    package func perform(_ jobs: [AccountJob]) async -> Bool { await runner.perform(jobs) }
 
     /// Reports a login to the webhooks that ask for logins.
     /// - Parameter subject: the account's, or the provider's name for a login that was rejected.

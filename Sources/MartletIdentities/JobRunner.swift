@@ -48,11 +48,13 @@ package final class JobRunner: Sendable {
     }
 
     private static let batch = 64
-    private static let pollInterval = Duration.milliseconds(500)
+    private static let pollInterval = Duration.milliseconds(250)
     /// The time of one attempt to revoke a grant.
     private static let revocationTimeout = Duration.seconds(20)
     /// How long filed notifications are kept: longer than a repeated one is accepted.
     private static let notificationAge: Int64 = 7 * 86_400_000
+    /// How long it is stored when identities have left their accounts: longer than credentials are accepted.
+    private static let departureAge: Int64 = 2 * 86_400_000
     private static let pruneInterval = Duration.seconds(3600)
     private static let countInterval = Duration.seconds(15)
 
@@ -62,7 +64,7 @@ package final class JobRunner: Sendable {
     private let wakeup = Wakeup()
     private let isStopping = Atomic(false)
     private let outages: OutageReporter
-    private let pending = Mutex<PendingRevocations?>(nil)
+    private let pending = Lock<PendingRevocations?>(nil)
 
     package init(_ surroundings: Surroundings, clock: Clock, logger: Logger) {
         self.surroundings = surroundings
@@ -157,7 +159,8 @@ package final class JobRunner: Sendable {
         let (instant, overflow) = clock.unixMilliseconds.subtractingReportingOverflow(JobRunner.notificationAge)
         guard !overflow else { return }
         do throws(AccountError) {
-            try await surroundings.store.prune(before: instant)
+            try await surroundings.store.prune(
+                before: instant, departuresBefore: clock.unixMilliseconds &- JobRunner.departureAge)
         } catch {
             outages.failed(error)
         }

@@ -2,7 +2,6 @@ package import MartletAccounts
 private import MartletConfig
 package import MartletCore
 package import MartletProvider
-private import Synchronization
 
 /// What became of the users of a run.
 package struct TransferSummary: Sendable, Equatable {
@@ -96,12 +95,12 @@ package final class TransferRun: Sendable {
     private static let maximumPauses = 6
 
     private let surroundings: Surroundings
-    private let pace: Mutex<CheckPace>
+    private let pace: Lock<CheckPace>
     /// Called with every user who was not moved.
     private let report: @Sendable (TransferFailure) -> Void
     /// Called after every page of users.
     private let progress: @Sendable (TransferSummary) -> Void
-    private let state = Mutex(TransferSummary())
+    private let state = Lock(TransferSummary())
 
     package init(
         _ surroundings: Surroundings, report: @escaping @Sendable (TransferFailure) -> Void,
@@ -110,7 +109,7 @@ package final class TransferRun: Sendable {
         self.surroundings = surroundings
         self.report = report
         self.progress = progress
-        pace = Mutex(
+        pace = Lock(
             CheckPace(interval: surroundings.transferring.transferRate.interval, firstPause: TransferRun.firstPause))
     }
 

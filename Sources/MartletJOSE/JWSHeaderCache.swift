@@ -1,5 +1,5 @@
 private import Glibc
-private import Synchronization
+internal import MartletCore
 
 /// A cache of the last parsed header: tokens signed with one key mostly have the same header bytes.
 ///
@@ -11,7 +11,7 @@ public final class JWSHeaderCache: Sendable {
         let header: JWSHeader
     }
 
-    private let last = Mutex<Entry?>(nil)
+    private let last = Lock<Entry?>(nil)
 
     public init() {}
 

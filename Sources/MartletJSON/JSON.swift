@@ -5,7 +5,7 @@ public enum JSON {
     /// - Throws: `JSONError` with one of the `json.` codes.
     public static func parse(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.maximumBytes else { throw JSONError(.jsonTooLarge, at: limits.maximumBytes) }
-        var parser = JSONParser(bytes, maximumDepth: limits.maximumDepth)
+        var parser = JSONParser(bytes, limits)
         return try parser.document()
     }
 
@@ -16,7 +16,7 @@ public enum JSON {
     /// - Throws: `JSONError` like ``parse(_:limits:)``.
     package static func members(of bytes: [UInt8], limits: JSONLimits) throws(JSONError) -> [JSONMember]? {
         guard bytes.count <= limits.maximumBytes else { throw JSONError(.jsonTooLarge, at: limits.maximumBytes) }
-        var parser = JSONParser(bytes, maximumDepth: limits.maximumDepth)
+        var parser = JSONParser(bytes, limits)
         return try parser.topMembers()
     }
 

@@ -24,6 +24,8 @@ extension ErrorCode {
     public static let jsonTooLarge: ErrorCode = "json.too_large"
     /// Deeper nesting than the limit allows.
     public static let jsonTooDeep: ErrorCode = "json.too_deep"
+    /// More members or elements than the limit.
+    public static let jsonTooManyValues: ErrorCode = "json.too_many_values"
     /// The document ends within a value.
     public static let jsonUnexpectedEnd: ErrorCode = "json.unexpected_end"
     /// A byte that the grammar does not allow there.

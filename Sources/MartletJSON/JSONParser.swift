@@ -4,13 +4,17 @@ private import MartletCore
 struct JSONParser {
     private let bytes: [UInt8]
     private let maximumDepth: Int
+    private let maximumMembers: Int
+    private var valuesLeft: Int
     private var offset = 0
     /// The filter mask of the last string: one of 64 bits by its bytes, or all bits if it had escapes.
     private var mask: UInt64 = 0
 
-    init(_ bytes: [UInt8], maximumDepth: Int) {
+    init(_ bytes: [UInt8], _ limits: JSONLimits) {
         self.bytes = bytes
-        self.maximumDepth = maximumDepth
+        maximumDepth = limits.maximumDepth
+        maximumMembers = limits.maximumMembers
+        valuesLeft = limits.maximumValues
     }
 
     mutating func document() throws(JSONError) -> JSONValue {
@@ -36,6 +40,7 @@ struct JSONParser {
         skipWhitespace()
         if !consume(UInt8(ascii: "}")) {
             repeat {
+                guard members.count < maximumMembers else { throw JSONError(.jsonTooManyValues, at: offset) }
                 let member = try topMember()
                 guard names.insert(Array(member.name.utf8)).inserted else {
                     throw JSONError(.jsonDuplicateName, at: offset, member: member.name)
@@ -51,6 +56,7 @@ struct JSONParser {
     }
 
     private mutating func topMember() throws(JSONError) -> JSONMember {
+        try countValue()
         skipWhitespace()
         guard try current() == UInt8(ascii: "\"") else { throw JSONError(.jsonUnexpectedByte, at: offset) }
         let name = try string()
@@ -100,6 +106,7 @@ struct JSONParser {
             }
             skipWhitespace()
             try expect(UInt8(ascii: ":"))
+            try countValue()
             members.append(JSONObject.Member(name: name, value: try value(depth: depth &+ 1)))
             skipWhitespace()
             if consume(UInt8(ascii: ",")) { continue }
@@ -115,12 +122,19 @@ struct JSONParser {
         skipWhitespace()
         if consume(UInt8(ascii: "]")) { return elements }
         while true {
+            try countValue()
             elements.append(try value(depth: depth &+ 1))
             skipWhitespace()
             if consume(UInt8(ascii: ",")) { continue }
             try expect(UInt8(ascii: "]"))
             return elements
         }
+    }
+
+    /// Counts a member or an element before it is parsed.
+    private mutating func countValue() throws(JSONError) {
+        guard valuesLeft > 0 else { throw JSONError(.jsonTooManyValues, at: offset) }
+        valuesLeft &-= 1
     }
 
     private mutating func literal(_ text: String, _ value: JSONValue) throws(JSONError) -> JSONValue {

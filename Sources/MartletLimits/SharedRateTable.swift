@@ -1,3 +1,4 @@
+internal import MartletCore
 private import Synchronization
 
 /// The buckets of one limit in the store, as far as this process knows them: see ``TokenLease``.
@@ -30,7 +31,7 @@ package final class SharedRateTable: Sendable {
     }
 
     private final class Part: Sendable {
-        let entries = Mutex<[RateKey: Entry]>([:])
+        let entries = Lock<[RateKey: Entry]>([:])
     }
 
     private static let partCount = 16

@@ -1,3 +1,4 @@
+internal import MartletCore
 private import Synchronization
 
 /// Asks the store for tokens on behalf of all limits of a process, as long as it responds.
@@ -5,11 +6,11 @@ package final class StoreClient: Sendable {
     /// How long a request waits for the store, in nanoseconds.
     package static let longestWait: Int64 = 75_000_000
     /// Asks in progress; a request that needs another one is decided without the store.
-    private static let maximumAsks = 1024
+    private static let maximumAsks = SharedBound.limitRequests.total
 
     private let store: any SharedTokenStoring
     private let clock: @Sendable () -> Int64
-    private let breaker = Mutex(StoreBreaker())
+    private let breaker = Lock(StoreBreaker())
     private let asks = Atomic<Int>(0)
     private let failures = Atomic<Int>(0)
 

@@ -1,4 +1,5 @@
 package import MartletBalancing
+internal import MartletCore
 package import MartletFetch
 
 /// An upstream that gets copies.
@@ -52,16 +53,16 @@ package struct MirrorBook: Sendable {
         var target: MirrorTarget
         var balancer = Balancer()
         var counts = MirrorCounts()
+        var inFlight = 0
+        var collected = 0
     }
 
-    /// Copies that are on their way at the same time.
-    package static let maximumInFlight = 64
-    /// Copies whose bodies are arriving at the same time.
+    /// Copies that are on their way to one upstream at the same time.
+    package static let maximumInFlight = SharedBound.mirrors.total
+    /// Copies to one upstream whose bodies are arriving at the same time.
     package static let maximumCollected = 256
 
     private var entries: [String: Entry] = [:]
-    private var inFlight = 0
-    private var collected = 0
 
     package init() {}
 
@@ -83,24 +84,27 @@ package struct MirrorBook: Sendable {
     }
 
     /// Begins to collect a copy.
-    /// - Returns: whether there is room; ``release()`` follows then.
+    /// - Returns: whether there is room; ``release(_:)`` follows then.
     package mutating func collect(for upstream: String) -> Bool {
         // One that could not be sent now is unlikely to be sendable soon.
-        guard collected < Self.maximumCollected, inFlight < Self.maximumInFlight else {
+        guard let entry = entries[upstream] else { return false }
+        guard entry.collected < Self.maximumCollected, entry.inFlight < Self.maximumInFlight else {
             entries[upstream]?.counts.dropped += 1
             return false
         }
-        collected += 1
+        entries[upstream]?.collected += 1
         return true
     }
 
     /// A copy is complete or was given up.
-    package mutating func release() { collected -= 1 }
+    package mutating func release(_ upstream: String) {
+        if let count = entries[upstream]?.collected { entries[upstream]?.collected = max(count - 1, 0) }
+    }
 
     /// Begins to send a copy; ``finish(_:isSent:)`` follows unless it is dropped.
     package mutating func begin(_ upstream: String) -> Decision {
         guard let entry = entries[upstream] else { return .fail }
-        guard inFlight < Self.maximumInFlight else {
+        guard entry.inFlight < Self.maximumInFlight else {
             entries[upstream]?.counts.dropped += 1
             return .drop
         }
@@ -117,13 +121,14 @@ package struct MirrorBook: Sendable {
             entries[upstream]?.counts.failed += 1
             return .fail
         }
-        inFlight += 1
+        entries[upstream]?.inFlight += 1
         return .send(entry.target.endpoints[choice.position], entry.target)
     }
 
     /// A copy has arrived, or has failed.
     package mutating func finish(_ upstream: String, isSent: Bool) {
-        inFlight -= 1
+        // It may have begun before a reload that removed the upstream.
+        if let count = entries[upstream]?.inFlight { entries[upstream]?.inFlight = max(count - 1, 0) }
         if isSent { entries[upstream]?.counts.sent += 1 } else { entries[upstream]?.counts.failed += 1 }
     }
 }

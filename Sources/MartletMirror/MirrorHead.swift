@@ -23,7 +23,7 @@ struct MirrorHead {
         while let line = Self.nextLine(&rest), !line.isEmpty {
             guard let colon = line.firstIndex(of: 0x3A) else { return nil }
             let name = String(decoding: line[..<colon], as: UTF8.self)
-            if request.fields.drops(name) { continue }
+            if request.fields.drops(name) || Self.holdsOwnToken(line) { continue }
             missing.remove(name.lowercased())
             lines.append(Self.line(line[..<colon], Self.trimmed(line[(colon + 1)...])))
         }
@@ -38,6 +38,11 @@ struct MirrorHead {
         let line = rest[rest.startIndex..<end]
         rest = rest[(end + 1)...]
         return line.last == 0x0D ? line.dropLast() : line
+    }
+
+    /// Not even where the route forwards credentials: that is to its own upstream.
+    private static func holdsOwnToken(_ line: ArraySlice<UInt8>) -> Bool {
+        unsafe line.withUnsafeBufferPointer { unsafe OwnToken.appears(in: $0) }
     }
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

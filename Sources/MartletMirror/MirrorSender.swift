@@ -1,6 +1,5 @@
 package import MartletCore
 internal import MartletFetch
-private import Synchronization
 
 /// Sends copies of requests to other upstreams, on a thread of its own that exists only while a route has a mirror.
 ///
@@ -22,7 +21,7 @@ package final class MirrorSender: MirrorReceiving {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State(), .workers)
 
     package init() {}
 
@@ -59,7 +58,7 @@ package final class MirrorSender: MirrorReceiving {
     /// Asks whether a copy may be collected.
     package func admit(for upstream: String) -> MirrorPermit? {
         guard state.withLock({ $0.book.collect(for: upstream) }) else { return nil }
-        return MirrorPermit { [weak self] in self?.state.withLock { $0.book.release() } }
+        return MirrorPermit { [weak self] in self?.state.withLock { $0.book.release(upstream) } }
     }
 
     /// Begins to send a copy, or drops it.

@@ -2,7 +2,6 @@ private import CLinux
 package import MartletConfig
 internal import MartletCore
 package import MartletProvider
-private import Synchronization
 
 /// The libraries of `plugins:` in this process. Each is inspected as bytes, tried in a process of its own, and then loaded
 /// once for the life of this process: configurations only choose among those that are loaded.
@@ -26,7 +25,7 @@ package final class PluginLibraries: PluginLoading {
 
     private let host: PluginHost
     private let trial: @Sendable (String) -> PluginTrial.Outcome
-    private let known = Mutex<[String: Known]>([:])
+    private let known = Lock<[String: Known]>([:])
 
     /// - Parameter trial: loads a library in another process.
     package init(
@@ -40,29 +39,42 @@ package final class PluginLibraries: PluginLoading {
     package func load(
         _ libraries: [Located<FilePath>], into registry: inout ProviderRegistry, _ diagnostics: inout Diagnostics
     ) {
-        // Two reloads do not load a library twice.
-        known.withLock { known in
-            for library in libraries {
-                let shown = quoted(library.value.text)
-                do throws(Rejection) {
-                    let file = try Self.open(library.value.text)
-                    if known[file.path] == nil {
-                        let inspection = try inspect(file)
-                        Self.report(inspection.findings, shown, library.location, &diagnostics)
-                        known[file.path] = try load(file, registry)
-                    } else if known[file.path]?.identity != file.identity {
-                        diagnostics.warning(
-                            .pluginChanged, at: library.location,
-                            "plugin \(shown) has changed since it was loaded, and stays as it was: restart the gateway, "
-                                + "or send it SIGUSR2, to use the new file")
+        for library in libraries {
+            let shown = quoted(library.value.text)
+            do throws(Rejection) {
+                let file = try Self.open(library.value.text)
+                let known = known.withLock { $0[file.path] }
+                let loaded =
+                    if let known { known } else {
+                        try loadFirst(file, shown, library, registry, &diagnostics)
                     }
-                    guard let loaded = known[file.path] else { continue }
-                    let existing = registry.add(loaded.registry) + loaded.registry.conflicts
-                    if let kind = existing.first { throw Self.conflict(kind.rawValue) }
-                } catch {
-                    Self.report(error.findings, shown, library.location, &diagnostics)
+                if loaded.identity != file.identity {
+                    diagnostics.warning(
+                        .pluginChanged, at: library.location,
+                        "plugin \(shown) has changed since it was loaded, and stays as it was: restart the gateway, "
+                            + "or send it SIGUSR2, to use the new file")
                 }
+                let existing = registry.add(loaded.registry) + loaded.registry.conflicts
+                if let kind = existing.first { throw Self.conflict(kind.rawValue) }
+            } catch {
+                Self.report(error.findings, shown, library.location, &diagnostics)
             }
+        }
+    }
+
+    /// Inspects and loads a library. Its own code runs here, so that no lock is held: of two reloads that load it at the
+    /// same time, both use what the first one has registered.
+    private func loadFirst(
+        _ file: LibraryFile, _ shown: String, _ library: Located<FilePath>, _ registry: ProviderRegistry,
+        _ diagnostics: inout Diagnostics
+    ) throws(Rejection) -> Known {
+        let inspection = try inspect(file)
+        Self.report(inspection.findings, shown, library.location, &diagnostics)
+        let loaded = try load(file, registry)
+        return known.withLock { known in
+            let first = known[file.path] ?? loaded
+            known[file.path] = first
+            return first
         }
     }
 

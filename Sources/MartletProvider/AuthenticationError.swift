@@ -52,6 +52,13 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         AuthenticationError(code, .unavailable, retryAfter: retryAfter, cause: cause)
     }
 
+    /// A value that could not be stored: `unavailable` with this code, but `throttled` for a client that has used up its
+    /// share of the store.
+    public static func store(_ error: StoreError, as code: ErrorCode) -> AuthenticationError {
+        guard error.code == .storeShareUsedUp else { return .unavailable(code, cause: error) }
+        return .throttled(error.code, retryAfter: StoreError.shareRetryAfter)
+    }
+
     /// A body that is not a credential of this provider.
     public static func malformed(_ code: ErrorCode, cause: (any Error)? = nil) -> AuthenticationError {
         AuthenticationError(code, .malformed, cause: cause)

@@ -103,6 +103,8 @@ public struct AuthenticationContext: Sendable {
     /// The full address, 16 bytes (IPv4 mapped), for the list of a subject's sessions; empty if not needed.
     package let address: [UInt8]
     public let purpose: Purpose
+    /// Who causes what is done for a client that is not known yet: its network.
+    public var owner: WorkOwner { client?.workOwner ?? .anonymous }
     /// The request; `nil` for providers that are not ``RequestInspecting``, and where the credential is not that of a
     /// request to a route.
     public let request: RequestFacts?

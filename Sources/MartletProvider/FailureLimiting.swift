@@ -1,3 +1,5 @@
+package import MartletCore
+
 /// A provider whose users sign in, which limits how often that may fail.
 public protocol FailureLimiting: Provider {
     /// How many logins may fail (401, 403) from one network before further ones get 429 without calling the provider.
@@ -26,5 +28,11 @@ public struct FailureLimit: Sendable, Hashable {
     }
 
     /// 600 in two minutes.
-    public static let standard = FailureLimit(attempts: 600, window: .seconds(120))
+    public static let standard = FailureLimit(.logins)
+
+    /// That of a bound; none where it has another share than a rate.
+    package init(_ bound: SharedBound) {
+        let rate = bound.rate ?? (.max, .seconds(1))
+        self.init(attempts: rate.count, window: rate.window)
+    }
 }

@@ -19,14 +19,14 @@ package final class NonceIssuer: Sendable {
     private static let randomBytes = 16
 
     private let key: SharedKey
-    private let uses: any SharedStoring
+    private let store: any PartitionedStoring
     private let keyPrefix: String
     private let clock: Clock
 
     /// - Parameter keyPrefix: the prefix of every key in the store.
-    package init(store: any SharedStoring, keyPrefix: String, clock: Clock) {
+    package init(store: any PartitionedStoring, keyPrefix: String, clock: Clock) {
         key = SharedKey("nonce-key", store: store, keyPrefix: keyPrefix, clock: clock)
-        uses = store.partition(.nonces)
+        self.store = store
         self.keyPrefix = keyPrefix
         self.clock = clock
     }
@@ -42,8 +42,9 @@ package final class NonceIssuer: Sendable {
     }
 
     /// Consumes a nonce.
+    /// - Parameter owner: who uses it.
     /// - Returns: `answer` the first time; `miss` for one that was not issued, has expired or was used before.
-    package func consume(_ nonce: String) async -> StoreReply<[UInt8]> {
+    package func consume(_ nonce: String, for owner: WorkOwner) async -> StoreReply<[UInt8]> {
         guard nonce.utf8.starts(with: Self.prefix.utf8),
             let bytes = Base64URL.decode(Array(nonce.utf8.dropFirst(Self.prefix.utf8.count))),
             bytes.count == Self.timeBytes + Self.randomBytes + SHA256.length, isFresh(bytes)
@@ -53,7 +54,7 @@ package final class NonceIssuer: Sendable {
             guard isGenuine(bytes, key) else { return .miss }
             let digest = Base64URL.encode(SHA256.digest(bytes))
             // Longer than any instance accepts the nonce.
-            let isFirst = try await uses.setIfAbsent(
+            let isFirst = try await store.partition(.nonces, for: owner).setIfAbsent(
                 [1], for: "\(keyPrefix)nonce:\(digest)", lifetime: Self.lifetime + .seconds(2 * Self.skew))
             return isFirst ? .found([1]) : .miss
         } catch {

@@ -17,6 +17,14 @@ public protocol PasswordSelfServing: UserCreating {
     /// Called after the password of a user was replaced: the failures of the old one no longer throttle the user.
     /// - Parameter key: the canonical name.
     func passwordWasReset(of key: String, in context: AuthenticationContext) async
+    /// Whether a user has logged in from a network before; `false` if that is not known.
+    /// - Parameter key: the canonical name.
+    func hasLoggedIn(_ key: String, from network: ClientNetwork) async -> Bool
+}
+
+extension PasswordSelfServing {
+    /// No network is known.
+    public func hasLoggedIn(_ key: String, from network: ClientNetwork) async -> Bool { false }
 }
 
 /// What the users of a provider may do by themselves; nothing by default.
@@ -50,6 +58,9 @@ public struct PasswordSelfService: Sendable {
     public let reset: Reset?
     /// The key of the configuration because of which mails have to be sent; `nil` if there is none.
     public let mailLocation: SourceLocation?
+
+    /// Whether a name may be the address of a mailbox, to which mails are sent for the user.
+    public var usesAddresses: Bool { registration != nil || reset != nil }
 
     public init(registration: Registration? = nil, reset: Reset? = nil, mailLocation: SourceLocation? = nil) {
         self.registration = registration

@@ -35,11 +35,11 @@ extension ProviderContext.Services {
     ///   - store: instead of one in memory.
     ///   - keys: instead of none, or of keys that are unavailable.
     public static func detached(
-        clock: Clock, hasUsers: Bool, store: (any SharedStoring)? = nil, keys: (any APIKeyStoring)? = nil
+        clock: Clock, hasUsers: Bool, store: (any PartitionedStoring)? = nil, keys: (any APIKeyStoring)? = nil
     ) -> ProviderContext.Services {
         ProviderContext.Services(
             clock: clock, http: OfflineServices(), store: store ?? MemoryStore(clock: clock),
-            hashing: ThreadPool(name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
+            hashing: ThreadPool(.undivided, name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
             users: hasUsers ? OfflineServices() : nil, keys: keys ?? (hasUsers ? OfflineServices() : nil))
     }
 }

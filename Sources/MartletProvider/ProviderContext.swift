@@ -12,7 +12,7 @@ public struct ProviderContext: Sendable {
         public let http: any HTTPCalling
         /// The store that instances share: nonces, used codes, throttles; ``ProviderContext/storeKey(_:)`` makes its
         /// keys.
-        public let store: any SharedStoring
+        public let store: any PartitionedStoring
         /// Threads for password hashing and other CPU-bound work.
         public let hashing: ThreadPool
         /// The password users of the account store; `nil` without `accounts`.
@@ -21,7 +21,7 @@ public struct ProviderContext: Sendable {
         public let keys: (any APIKeyStoring)?
 
         public init(
-            clock: Clock, http: any HTTPCalling, store: any SharedStoring, hashing: ThreadPool,
+            clock: Clock, http: any HTTPCalling, store: any PartitionedStoring, hashing: ThreadPool,
             users: (any UserRecordStoring)?, keys: (any APIKeyStoring)? = nil
         ) {
             self.clock = clock
@@ -69,7 +69,8 @@ public struct ProviderContext: Sendable {
 
     public var clock: Clock { services.clock }
     public var http: any HTTPCalling { services.http }
-    public var store: any SharedStoring { services.store }
+    /// The store, by purpose and by who causes what is written: ``AuthenticationContext/owner``.
+    public var store: any PartitionedStoring { services.store }
     public var hashing: ThreadPool { services.hashing }
     public var users: (any UserRecordStoring)? { services.users }
     public var keys: (any APIKeyStoring)? { services.keys }
@@ -85,8 +86,11 @@ public struct ProviderContext: Sendable {
 
     /// Consumes a nonce that `POST /auth/nonce` issued.
     ///
+    /// - Parameter context: that of the login, whose network has a share of what is stored.
     /// - Returns: `answer` the first time, `miss` for one that was not issued, has expired or was used before.
-    public func consumeNonce(_ nonce: String) async -> StoreReply<[UInt8]> { await nonces.consume(nonce) }
+    public func consumeNonce(_ nonce: String, in context: AuthenticationContext) async -> StoreReply<[UInt8]> {
+        await nonces.consume(nonce, for: context.owner)
+    }
 
     /// Whether a nonce has the form of those that `POST /auth/nonce` issues, which no app would create.
     ///

@@ -87,6 +87,14 @@ package final class ProviderHandle: Sendable {
         return try await bulkhead.run(until: context.deadline, for: context.client?.workOwner ?? .anonymous, call)
     }
 
+    /// The rejection of any login from a network now, counted as a login; `nil` if it has to be authenticated.
+    package func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError? {
+        // One behind a bulkhead might not return immediately.
+        guard bulkhead == nil, let rejection = signingIn?.rejection(ofLoginFrom: client) else { return nil }
+        logins.count(nil, failed: true)
+        return rejection
+    }
+
     /// Runs a login, counts it and how long it took.
     package func logIn<Value: Sendable>(
         in context: AuthenticationContext, clock: Clock = .system,

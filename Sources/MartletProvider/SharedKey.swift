@@ -1,6 +1,5 @@
 package import MartletCore
 private import MartletCrypto
-private import Synchronization
 
 /// A random key that the instances of a store share.
 ///
@@ -26,14 +25,14 @@ package final class SharedKey: Sendable {
     private let name: String
     private let store: any SharedStoring
     private let clock: Clock
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameters:
     ///   - name: of the key in the store.
     ///   - keyPrefix: the prefix of every key in the store.
-    package init(_ name: String, store: any SharedStoring, keyPrefix: String, clock: Clock) {
+    package init(_ name: String, store: any PartitionedStoring, keyPrefix: String, clock: Clock) {
         self.name = keyPrefix + name
-        self.store = store.partition(.keys)
+        self.store = store.partition(.keys, for: .gateway)
         self.clock = clock
     }
 

@@ -7,6 +7,12 @@ public protocol SigningIn: FailureLimiting {
     /// Whether the configuration allows logins; the endpoints of the provider do not exist otherwise.
     var acceptsSignIn: Bool { get }
 
+    /// The rejection of any login from this network now, whatever it sends; `nil` if it has to be authenticated.
+    ///
+    /// Called before the gateway reads anything for the login, so that a flood loads no store: it must return
+    /// immediately, and acquire no lock that is held for long.
+    func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError?
+
     /// Authenticates the sender of the form; may suspend, but must not block a thread.
     ///
     /// A single-use credential is consumed by this call, whether or not it succeeds.
@@ -16,6 +22,9 @@ public protocol SigningIn: FailureLimiting {
 
 extension SigningIn {
     public var acceptsSignIn: Bool { true }
+
+    /// `nil`.
+    public func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError? { nil }
 }
 
 /// The result of a login at a provider.
@@ -47,17 +56,28 @@ public struct SignIn: Sendable {
     public let repetition: Repetition?
     /// What the issuer granted with this login; `nil` if nothing.
     public let grant: ProviderGrant?
+    /// Whether the proof was made for this login and can be used for no other, such as a password or a code.
+    ///
+    /// A token was issued before, perhaps before its identity left an account or its consent was withdrawn.
+    public let isFresh: Bool
 
     public init(
         identity: Identity, aliases: [String] = [], storedClaims: JSONObject = [:], repetition: Repetition? = nil,
-        grant: ProviderGrant? = nil
+        grant: ProviderGrant? = nil, isFresh: Bool = false
     ) {
+        self.isFresh = isFresh
         self.identity = identity
         self.aliases = aliases
         self.storedClaims = storedClaims
         self.repetition = repetition
         self.grant = grant
     }
+}
+
+extension SignIn {
+    /// When its proof was made, to be compared with the end of an identity or of a consent: of a token the second in which
+    /// it was issued, and for a fresh one the next, since it came after all that has happened.
+    package func provedAt(_ now: UnixTime) -> UnixTime { isFresh ? now.advanced(bySeconds: 1) : identity.issuedAt }
 }
 
 /// The members of a login body, JSON or form. Each occurs at most once; unknown members are ignored.

@@ -12,14 +12,22 @@ public struct UserRecord: Sendable, Equatable {
     public let isDisabled: Bool
     /// Claims of the user's identity, such as the `name` of a registration.
     public let claims: JSONObject
+    /// When the owner of the mailbox that is the name was proved to be the user; `nil` until then, and for other names.
+    public let provedAt: UnixTime?
 
-    public init(name: String, key: String, hash: String, isDisabled: Bool, claims: JSONObject = [:]) {
+    public init(
+        name: String, key: String, hash: String, isDisabled: Bool, claims: JSONObject = [:], provedAt: UnixTime? = nil
+    ) {
         self.name = name
         self.key = key
         self.hash = hash
         self.isDisabled = isDisabled
         self.claims = claims
+        self.provedAt = provedAt
     }
+
+    /// Whether a canonical name looks like the address of a mailbox, which may be another person's.
+    public static func isAddress(_ key: String) -> Bool { key.utf8.contains(UInt8(ascii: "@")) }
 }
 
 /// The password users of the account store.

@@ -15,6 +15,9 @@ extension RedisClient: SharedStoring {
                 RedisCommand([bytes("GET"), bytes(key)], expecting: .value, key: bytes(key), traits: traits))
             {
             case .bytes(let value): return .found(value)
+            case let reply where reply.isUnreadable:
+                try await remove(unreadable: [bytes(key)])
+                return .miss
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
             }
@@ -69,8 +72,14 @@ extension RedisClient: SharedStoring {
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
+    /// The client, which counts what the owner writes.
+    package func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring {
+        MeteredStore(self, meter, purpose, for: owner)
+    }
+
     /// All steps in one script.
-    package func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+    package func count(_ attempt: CountedAttempt, for owner: WorkOwner) async throws(StoreError) -> AttemptCount {
+        try meter.check(owner, .throttles)
         var keys = [attempt.common.attempts, attempt.common.ban]
         if let known = attempt.known, let own = attempt.own { keys += [own.attempts, own.ban, known] }
         let reply = try await run(
@@ -78,7 +87,9 @@ extension RedisClient: SharedStoring {
         guard case .array(let parts) = reply, parts.count == 3 else { throw .unexpectedCounter }
         var known: [UInt8]?
         if case .bytes(let value) = parts[0] { known = value }
-        return AttemptCount(known: known, ban: try reading(parts[1]), attempts: try reading(parts[2]))
+        let attempts = try reading(parts[2])
+        if attempts.count == 1 { meter.add(owner, .throttles) }
+        return AttemptCount(known: known, ban: try reading(parts[1]), attempts: attempts)
     }
 
     /// `GETDEL`.
@@ -90,6 +101,9 @@ extension RedisClient: SharedStoring {
                 let removal = RedisCommand([bytes("DEL"), bytes(key)], key: bytes(key), traits: .isRepeatable)
                 record([RedisReplay(.end, removal)])
                 return .found(value)
+            case let reply where reply.isUnreadable:
+                try await remove(unreadable: [bytes(key)])
+                return .miss
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
             }
@@ -121,10 +135,12 @@ extension RedisClient: SharedStoring {
         try reading(await run(.readCounter, keys: [bytes(key)], arguments: [], expecting: .array))
     }
 
+    /// - Parameter reply: the count and its time, and a third element if the counter was no number.
     private func reading(_ reply: RedisReply) throws(StoreError) -> CounterReading {
-        guard case .array(let parts) = reply, parts.count == 2, case .integer(let count) = parts[0],
+        guard case .array(let parts) = reply, (2...3).contains(parts.count), case .integer(let count) = parts[0],
             case .integer(let left) = parts[1]
         else { throw .unexpectedCounter }
+        if parts.count == 3 { failures.record(.throttle, .malformed) }
         return CounterReading(
             count: Int(clamping: count), remaining: .milliseconds(min(max(left, 0), 100 * 365 * 86_400_000)))
     }
@@ -141,34 +157,55 @@ extension RedisScript {
     fileprivate static let compareAndRemove = RedisScript(
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
 
-    fileprivate static let increment = RedisScript(
+    /// `number` reads a counter: 0, and that it is bad, for what is none.
+    private static let number = """
+        local function number(key)
+            local text = redis.call('GET', key)
+            if not text then return 0 end
+            if #text < 16 and string.match(text, '^%d+$') then return tonumber(text) end
+            return 0, 1
+        end
+
         """
-        local count = redis.call('INCR', KEYS[1])
-        if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
-        return {count, redis.call('PTTL', KEYS[1])}
-        """)
+
+    /// `add` adds 1 to a counter, which starts over if it is no number.
+    private static let add =
+        number + """
+            local function add(key, lifetime)
+                local _, bad = number(key)
+                if bad then redis.call('DEL', key) end
+                local count = redis.call('INCR', key)
+                if count == 1 then redis.call('PEXPIRE', key, lifetime) end
+                return {count, redis.call('PTTL', key), bad}
+            end
+
+            """
+
+    fileprivate static let increment = RedisScript(add + "return add(KEYS[1], ARGV[1])")
 
     /// The value that decides about the bucket, the bucket's ban, and its attempts.
     fileprivate static let countAttempt = RedisScript(
-        """
-        local known = KEYS[5] and redis.call('GET', KEYS[5]) or false
-        local attempts, ban = KEYS[1], KEYS[2]
-        if known then attempts, ban = KEYS[3], KEYS[4] end
-        local banned = tonumber(redis.call('GET', ban) or '0')
-        if banned > 0 then return {known, {banned, redis.call('PTTL', ban)}, {0, 0}} end
-        local count = redis.call('INCR', attempts)
-        if count == 1 then redis.call('PEXPIRE', attempts, ARGV[1]) end
-        return {known, {0, 0}, {count, redis.call('PTTL', attempts)}}
-        """, traits: .hasManyKeys)
+        add + """
+            local known = KEYS[5] and redis.call('GET', KEYS[5]) or false
+            local attempts, ban = KEYS[1], KEYS[2]
+            if known then attempts, ban = KEYS[3], KEYS[4] end
+            local banned, bad = number(ban)
+            if banned > 0 then return {known, {banned, redis.call('PTTL', ban)}, {0, 0}} end
+            return {known, {0, 0, bad}, add(attempts, ARGV[1])}
+            """, traits: .hasManyKeys)
 
     fileprivate static let decrement = RedisScript(
         """
-        if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then return redis.call('DECR', KEYS[1]) end
+        local text = redis.call('GET', KEYS[1]) or '0'
+        if #text < 16 and string.match(text, '^[1-9]%d*$') then return redis.call('DECR', KEYS[1]) end
         return 0
         """)
 
     fileprivate static let readCounter = RedisScript(
-        "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}", traits: .isRepeatable)
+        number + """
+            local count, bad = number(KEYS[1])
+            return {count, redis.call('PTTL', KEYS[1]), bad}
+            """, traits: .isRepeatable)
 }
 
 extension StoreError {

@@ -43,6 +43,10 @@ package final class RedisClient: Sendable {
     let recorder: RedisStatusRecorder
     let handle: LoopBound<RedisRouter>
     let clock: Clock
+    /// What this instance's clients have written: Redis itself has no limit for them.
+    let meter: StoreMeter
+    /// What cannot be read.
+    package let failures: SealFailures
     private let options: RedisOptions
     private let logger: Logger
     private let make: @Sendable (LoopBound<RedisRouter>) -> RedisRouter
@@ -60,6 +64,8 @@ package final class RedisClient: Sendable {
         location = Location(layout: url.layout, database: url.database)
         self.options = options
         self.clock = clock
+        meter = StoreMeter(clock: clock)
+        failures = SealFailures(clock: clock, logger: logger)
         self.logger = logger
         handle = LoopBound(loop)
         make = { RedisRouter($0, configuration, recorder) }

@@ -1,5 +1,4 @@
 package import MartletCore
-private import Synchronization
 
 /// The status of the connection to Redis, for readiness and metrics.
 package struct RedisStatus: Sendable {
@@ -62,12 +61,12 @@ final class RedisStatusRecorder: Sendable {
         var series = CommandSeries()
     }
 
-    private let content: Mutex<Content>
+    private let content: Lock<Content>
     private let maximumInFlight: Int
 
     init(maximumInFlight: Int, now: MonotonicTime) {
         self.maximumInFlight = maximumInFlight
-        content = Mutex(Content(status: RedisStatus(since: now)))
+        content = Lock(Content(status: RedisStatus(since: now)))
     }
 
     var status: RedisStatus { content.withLock { $0.status } }

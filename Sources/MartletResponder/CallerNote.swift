@@ -1,4 +1,4 @@
-private import Synchronization
+internal import MartletCore
 
 /// The caller of a local request, for the access log.
 package struct NamedCaller: Sendable, Equatable {
@@ -20,7 +20,7 @@ package final class CallerNote: Sendable {
         var setCookie: String?
     }
 
-    private let noted = Mutex(Noted())
+    private let noted = Lock(Noted())
 
     package init() {}
 

@@ -8,7 +8,7 @@ extension Failure {
         case 400, 408, 415, 426: 3  // INVALID_ARGUMENT
         case 401: 16  // UNAUTHENTICATED
         case 403: 7  // PERMISSION_DENIED
-        case 404, 405: 12  // UNIMPLEMENTED
+        case 404, 405, 501: 12  // UNIMPLEMENTED
         case 409: 10  // ABORTED
         case 413, 414, 429, 431: 8  // RESOURCE_EXHAUSTED
         case 504: 4  // DEADLINE_EXCEEDED

@@ -2,6 +2,10 @@ package import MartletCore
 
 /// Rejections by the limits of a route.
 extension Failure {
+    /// The client's network, or the process, keeps too many bodies for the gateway's own endpoints.
+    package static let bodiesOverShare = Failure(
+        status: 503, code: "overloaded", reason: "request.bodies_over_share", retryAfter: 1)
+
     /// More requests of the route are under way than its `limits.concurrency` allows.
     package static let tooManyUnderWay = Failure(
         status: 503, code: "overloaded", reason: "limits.concurrency_exceeded", retryAfter: 1)
@@ -14,6 +18,12 @@ extension Failure {
     package static func breakerOpen(_ reason: ErrorCode) -> Failure {
         Failure(status: 503, code: "overloaded", reason: reason, retryAfter: 1)
     }
+
+    /// There is no descriptor for a connection to an upstream, or none for this client's network.
+    package static let tooManyUpstreamConnections = breakerOpen("upstream.too_many_connections")
+
+    /// The system has no descriptor, memory or port for a connection to an upstream.
+    package static let noDescriptor = breakerOpen("upstream.no_descriptor")
 
     /// The gateway has more to do than it can do in time, or uses too much memory.
     package static let overloaded = Failure(

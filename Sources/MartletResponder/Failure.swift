@@ -53,6 +53,9 @@ package struct Failure: Error, Sendable {
         status: 413, code: "request_too_large", reason: "request.body_too_large", closes: true)
     package static let upgradeRefused = Failure(
         status: 400, code: "request_invalid", reason: "request.upgrade_not_allowed", closes: true)
+    /// An extended CONNECT for a protocol that is not supported (RFC 9220 §3).
+    package static let protocolUnknown = Failure(
+        status: 501, code: "request_invalid", reason: "request.protocol_unknown")
     /// An upgrade request that violates its protocol.
     package static let upgradeMalformed = Failure(
         status: 400, code: "request_invalid", reason: "request.upgrade_malformed", closes: true)

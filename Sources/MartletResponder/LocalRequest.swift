@@ -1,3 +1,4 @@
+package import MartletCore
 package import MartletIO
 package import MartletProvider
 
@@ -50,6 +51,9 @@ package struct LocalRequest: Sendable {
         self.requestID = requestID
         self.local = local
     }
+
+    /// Who causes what is done for it, while the caller is not known: the client's network.
+    package var owner: WorkOwner { network?.workOwner ?? .anonymous }
 
     /// The value of the first field of that name, in any case.
     package func field(_ name: String) -> String? {

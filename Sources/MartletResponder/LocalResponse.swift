@@ -39,6 +39,9 @@ package struct LocalResponse: Sendable {
         return response
     }
 
+    /// The response to a health check while an event loop or the threads of tasks stand still.
+    package static let stalled = LocalResponse.text(503, "text/plain; charset=utf-8", "stalled\n")
+
     /// A response with a media type and a text.
     package static func text(_ status: Int, _ mediaType: String, _ text: String) -> LocalResponse {
         LocalResponse(

@@ -1,5 +1,4 @@
 package import MartletCore
-private import Synchronization
 
 /// The in-memory session backend of a single instance, `memory:`; its sessions end with the process.
 ///
@@ -19,14 +18,14 @@ package final class MemorySessions: SessionBackend {
         var lastSweep: Int64 = 0
     }
 
-    private let content = Mutex(Content())
+    private let content = Lock(Content())
     private let maximumSessions: Int
     private let maximumBytes: Int
 
     /// - Parameters:
     ///   - maximumSessions: the maximum number of sessions.
     ///   - maximumBytes: the maximum estimated memory of all sessions, in bytes.
-    package init(maximumSessions: Int = 100_000, maximumBytes: Int = 256 * 1024 * 1024) {
+    package init(maximumSessions: Int = SharedBound.sessions.total, maximumBytes: Int = SharedBound.sessions.bytes) {
         self.maximumSessions = maximumSessions
         self.maximumBytes = maximumBytes
     }

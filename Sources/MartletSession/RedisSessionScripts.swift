@@ -115,11 +115,13 @@ struct RedisSessionScripts: Sendable {
         """
         local f = fields(KEYS[1])
         local ends, seen, record = tonumber(f.x), tonumber(f.s), value(f, 'd')
-        if not islive(ends, seen) or not record then return {0} end
+        if next(f) and not (ends and seen and record) then return {4} end
+        if not islive(ends, seen) then return {0} end
         local access = accessof(f, ARGV[4])
         if not access then return {1} end
         local expiry = tonumber(string.match(access, '^%d+'))
-        if not expiry or now >= expiry then return {2} end
+        if not expiry then return {4} end
+        if now >= expiry then return {2} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
         return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
@@ -270,10 +272,39 @@ struct RedisSessionScripts: Sendable {
     /// (30 s), so that none writes again what another has ended.
     private static let markLifetime = 35_000
 
+    /// Keys say by their names which type they have; an index also leads to its sessions.
+    private static let repair = RedisRepair(
+        .session,
+        """
+        local function isbad(key, wanted)
+            local kind, size = redis.call('TYPE', key).ok, 0
+            if kind == 'none' then return false end
+            if kind ~= wanted then return true end
+            if kind == 'string' then size = redis.call('STRLEN', key) end
+            if kind == 'hash' then for _, value in ipairs(redis.call('HVALS', key)) do size = size + #value end end
+            return size > \(RedisRepair.largestValue)
+        end
+        for _, key in ipairs(KEYS) do
+            local start, kind = string.match(key, '^(.*{%x+}:)(%a):')
+            local wanted = kind == 's' and 'hash' or kind == 'i' and 'zset' or 'string'
+            if isbad(key, wanted) then redis.call('DEL', key)
+            elseif wanted == 'zset' then
+                for _, keyhash in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+                    if isbad(start .. 's:' .. keyhash, 'hash') then
+                        redis.call('DEL', start .. 's:' .. keyhash)
+                        redis.call('ZREM', key, keyhash)
+                    end
+                end
+            end
+        end
+        return 1
+        """)
+
     private static func script(
         _ body: String, traits: RedisCommandTraits = [], writing format: SessionFormat = .undivided
     ) -> RedisScript {
-        RedisScript("local divides = \(format == .divided)\n" + parts + prelude + body, traits: traits)
+        RedisScript(
+            "local divides = \(format == .divided)\n" + parts + prelude + body, traits: traits, repairedBy: repair)
     }
 
     /// Functions for the values of a session's hash.

@@ -66,11 +66,14 @@ package final class RedisSessions: SessionBackend {
         case 0: return .gone
         case 1: return .unknown
         case 2: return .expired
+        case 4: return malformed(.gone)
         default:
             guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
-                case .bytes(let claims) = parts[3], let space = value.firstIndex(of: 0x20),
-                let expiry = Int64(bytes: value[..<space])
+                case .bytes(let claims) = parts[3]
             else { throw .unexpectedReply }
+            guard let space = value.firstIndex(of: 0x20), let expiry = Int64(bytes: value[..<space]) else {
+                return malformed(.unknown)
+            }
             return .found(
                 FoundSession(record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims))
         }
@@ -105,7 +108,7 @@ package final class RedisSessions: SessionBackend {
         let fields: [[UInt8]] = parts.prefix(9).compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
         guard fields.count == 9, parts.count == 10, let ends = Int64(bytes: fields[0][...]),
             let lastSeen = Int64(bytes: fields[1][...]), let generation = Int64(bytes: fields[2][...])
-        else { throw .unexpectedReply }
+        else { return malformed(nil) }
         var grace: [UInt8]?
         if case .bytes(let sealed) = parts[9] { grace = sealed }
         return RefreshLookup(
@@ -240,6 +243,12 @@ package final class RedisSessions: SessionBackend {
         let numbers = try ended(reply, tagDigits: subject.tagDigits)
         await announce(numbers)
         return numbers
+    }
+
+    /// A session that cannot be read is a miss, like one that does not verify.
+    private func malformed<Lookup>(_ miss: Lookup) -> Lookup {
+        client.failures.record(.session, .malformed)
+        return miss
     }
 
     private func run(

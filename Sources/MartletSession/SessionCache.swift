@@ -1,17 +1,16 @@
 package import MartletCore
 internal import MartletCrypto
 package import MartletProvider
-private import Synchronization
 
 /// Recently verified sessions, used while the store is unavailable and shared by all event loops of the process.
 ///
 /// Each loop has its own cache, but a client may reconnect on another loop. Entries live no longer than in a loop's
 /// cache.
 package final class SessionCache: Sendable {
-    private let table: Mutex<SessionCacheTable>
+    private let table: Lock<SessionCacheTable>
 
     /// - Parameter limit: the maximum number of sessions.
-    package init(limit: Int = 50_000) { table = Mutex(SessionCacheTable(limit: limit)) }
+    package init(limit: Int = 50_000) { table = Lock(SessionCacheTable(limit: limit)) }
 
     /// Removes ended sessions, by their revocation IDs.
     package func drop(_ ids: [UInt64]) { table.withLock { $0.drop(ids) } }

@@ -17,7 +17,7 @@ package final class SessionStore: SessionStoring {
     let backend: any SessionBackend
     /// Limits concurrent lookups: any client can send any token, and a flood of unknown ones must not starve the
     /// others.
-    let lookups = FairSemaphore(permits: lookupsAtOnce, queue: lookupsWaiting)
+    let lookups = FairSemaphore(.sessionLookups, permits: lookupsAtOnce)
     let clock: Clock
     /// Whether subjects have accounts: their claims are read with a session, and a session that ends because its refresh
     /// token is reused can be reported.
@@ -30,7 +30,6 @@ package final class SessionStore: SessionStoring {
 
     /// Half of the pipeline of the Redis connection; the rest is for other commands.
     private static let lookupsAtOnce = 512
-    private static let lookupsWaiting = 2048
 
     /// - Parameters:
     ///   - clock: its wall clock determines every expiry; the clocks of instances that share sessions should agree to

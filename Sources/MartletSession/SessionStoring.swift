@@ -202,14 +202,19 @@ extension SessionStoring {
         } while start != nil
     }
 
-    /// Whether a session is live, whatever the number of its subject's sessions.
-    package func isLive(_ session: SessionReference) async throws(SessionError) -> Bool {
-        var isKnown = false
+    /// A live session, whatever the number of its subject's sessions; `nil` if it has ended.
+    package func summary(of session: SessionReference) async throws(SessionError) -> SessionSummary? {
+        var found: SessionSummary?
         try await forEachSession(of: session.subject) { listed in
-            isKnown = listed.id.hasSameBytes(as: session.id)
-            return !isKnown
+            if listed.id.hasSameBytes(as: session.id) { found = listed }
+            return found == nil
         }
-        return isKnown
+        return found
+    }
+
+    /// Whether a session is live.
+    package func isLive(_ session: SessionReference) async throws(SessionError) -> Bool {
+        try await summary(of: session) != nil
     }
 
     /// Creates a session, and ends the subject's oldest sessions beyond `max_per_subject`.

@@ -11,11 +11,13 @@ package struct SessionToken: Sendable {
         case access, refresh, cookie
 
         /// The prefix of every token of this kind.
-        package var prefix: String {
+        package var prefix: String { ownToken.prefix }
+
+        private var ownToken: OwnToken {
             switch self {
-            case .access: "mat_"
-            case .refresh: "mrt_"
-            case .cookie: "mct_"
+            case .access: .access
+            case .refresh: .refresh
+            case .cookie: .cookie
             }
         }
         var bytes: Int { SessionToken.lookupLength + SessionToken.secretLength + (self == .access ? 0 : checkLength) }

@@ -47,9 +47,16 @@ package struct AccountSessions: AccountSessionEnding {
     /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
     /// matters more.
     func mark(_ subject: String, _ provider: String) async {
-        do throws(StoreError) {
-            try await fence.mark(subject, provider: provider)
-        } catch {
+        await storing(provider) { () async throws(StoreError) in try await fence.mark(subject, provider: provider) }
+    }
+
+    /// The same for a user whose password has changed, with or without an account.
+    func mark(user: String, _ provider: String) async {
+        await storing(provider) { () async throws(StoreError) in try await fence.mark(user: user, provider: provider) }
+    }
+
+    private func storing(_ provider: String, _ body: () async throws(StoreError) -> Void) async {
+        do throws(StoreError) { try await body() } catch {
             logger.warning("storing a change mark failed", ("provider", provider), ("reason", "\(error.code)"))
         }
     }

@@ -45,9 +45,10 @@ package struct AccountSubjects: SubjectResolving {
             try await transfers?.follow(identity, provider: provider)
             let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
             account = try await accounts.signIn(
-                known, keeping: [:], setting: rules.claims(for: known, loggingInWith: nil), at: clock.unixTime)
+                known, keeping: [:], setting: rules.claims(for: known, loggingInWith: nil),
+                issuedAt: identity.issuedAt, at: clock.unixTime)
         } catch {
-            throw .unavailable(error.code, cause: error)
+            throw error.kind == .outdated ? .rejected(error.code) : .unavailable(error.code, cause: error)
         }
         return try await resolved(account, of: identity, accounts)
     }

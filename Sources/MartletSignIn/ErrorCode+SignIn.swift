@@ -60,13 +60,15 @@ extension ErrorCode {
     static let accountDeleted: ErrorCode = "account.deleted"
     /// An `email` that is not an address.
     static let signInBadAddress: ErrorCode = "signin.bad_address"
+    /// A name that looks like an address, where only a mail can make the user of an address.
+    static let signInAddressAsName: ErrorCode = "signin.address_as_name"
     /// A `name` that is too long, or has no visible character.
     static let signInBadName: ErrorCode = "signin.bad_name"
     /// A `locale` that is not a language tag.
     static let signInBadLocale: ErrorCode = "signin.bad_locale"
     /// A link that is unknown, used or expired.
     static let signInBadLink: ErrorCode = "signin.bad_link"
-    /// The address has received as many mails as it may in an hour.
+    /// The network has caused as many mails to the address as it may; only in the log.
     static let signInTooManyMails: ErrorCode = "signin.too_many_mails"
     /// No random bytes are available for a link.
     static let signInNoEntropy: ErrorCode = "signin.no_entropy"

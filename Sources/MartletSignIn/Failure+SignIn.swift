@@ -24,6 +24,7 @@ extension Failure {
         case .lastIdentity: lastIdentity(error.code)
         case .notFound: notFound(error.code)
         case .invalidClaims: malformed(error.code)
+        case .outdated: credentialInvalid(error.code)
         }
     }
 
@@ -40,5 +41,9 @@ extension Failure {
         return throttled(.signInBudgetExceeded, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
     }
 
-    static func store(_ error: StoreError) -> Failure { authUnavailable(error.code) }
+    /// An outage; 429 for a client that has used up its share of the store.
+    static func store(_ error: StoreError) -> Failure {
+        guard error.code == .storeShareUsedUp else { return authUnavailable(error.code) }
+        return throttled(error.code, retryAfter: Int(StoreError.shareRetryAfter.wholeSeconds))
+    }
 }

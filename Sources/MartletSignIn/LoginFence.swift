@@ -19,15 +19,18 @@ package struct LoginFence: Sendable {
     private static let markLifetime = Duration.seconds(300)
     private static let counterLifetime = Duration.seconds(400 * 86_400)
 
-    private let store: any SharedStoring
+    private let store: any PartitionedStoring
+    /// The number of the last change, and marks to be read.
+    private let changes: any SharedStoring
     private let keyPrefix: String
     private let isNeeded: Bool
 
     /// - Parameters:
     ///   - keyPrefix: the prefix of all keys in the store.
     ///   - isNeeded: whether identities can change at all, as those of accounts can.
-    package init(store: any SharedStoring, keyPrefix: String, isNeeded: Bool = true) {
-        self.store = store.partition(.changes)
+    package init(store: any PartitionedStoring, keyPrefix: String, isNeeded: Bool = true) {
+        self.store = store
+        changes = store.partition(.changes, for: .gateway)
         self.keyPrefix = keyPrefix
         self.isNeeded = isNeeded
     }
@@ -36,10 +39,10 @@ package struct LoginFence: Sendable {
     package func start() async throws(StoreError) -> Start {
         guard isNeeded else { return Start(number: 0) }
         do throws(StoreError) {
-            return Start(number: try await store.counter("\(keyPrefix)signin:changes").count)
+            return Start(number: try await changes.counter("\(keyPrefix)signin:changes").count)
         } catch {
             // The number is at one node, and the session of this login is probably at another.
-            guard store.isPartlyAvailable else { throw error }
+            guard changes.isPartlyAvailable else { throw error }
             return Start(number: -1)
         }
     }
@@ -51,19 +54,34 @@ package struct LoginFence: Sendable {
 
     /// Marks a change of a subject's identity; to be called after it, but before sessions are ended.
     package func mark(_ subject: String, provider: String) async throws(StoreError) {
-        let number = try await store.increment("\(keyPrefix)signin:changes", lifetime: Self.counterLifetime).count
-        try await store.set(ChangeMark.bytes(of: number), for: key(subject, provider), lifetime: Self.markLifetime)
+        let number = try await changes.increment("\(keyPrefix)signin:changes", lifetime: Self.counterLifetime).count
+        try await store.partition(.changes, for: WorkOwner(named: subject)).set(
+            ChangeMark.bytes(of: number), for: key(subject, provider), lifetime: Self.markLifetime)
     }
 
     /// Whether a login that began at `start` was overtaken by a change; to be called when its session exists, unless the
     /// session store looks for the mark itself.
     package func wasOvertaken(_ start: Start, _ subject: String, provider: String) async throws(StoreError) -> Bool {
-        switch await store.value(for: key(subject, provider)) {
+        switch await changes.value(for: key(subject, provider)) {
         case .miss: false
         case .found(let bytes): (ChangeMark.number(in: bytes) ?? .max) > start.number
         case .unavailable(let error): throw error
         }
     }
+
+    /// Marks a change of the password of a user, who may have no account yet: that of the first login in progress.
+    /// - Parameter user: the canonical name.
+    package func mark(user: String, provider: String) async throws(StoreError) {
+        try await mark(Self.subject(ofUser: user), provider: provider)
+    }
+
+    /// Whether a login that began at `start` was overtaken by a change of the user's password.
+    package func wasOvertaken(_ start: Start, user: String, provider: String) async throws(StoreError) -> Bool {
+        try await wasOvertaken(start, Self.subject(ofUser: user), provider: provider)
+    }
+
+    /// No subject of an account has a space.
+    private static func subject(ofUser user: String) -> String { "user \(user)" }
 
     /// The key contains a digest, because subjects may be long and contain any character.
     private func key(_ subject: String, _ provider: String) -> String {

@@ -31,8 +31,12 @@ struct LoginRepetition: Sendable {
 
     /// - Parameter thumbprint: of the client's key. Other keys are no other request, which would be one more session for
     ///   the same proof of identity; but they do not get the response.
-    init(_ repetition: SignIn.Repetition, provider: String, boundTo thumbprint: String? = nil, setup: SignInSetup) {
-        store = setup.store.partition(.outcomes)
+    /// - Parameter owner: the client's network.
+    init(
+        _ repetition: SignIn.Repetition, provider: String, boundTo thumbprint: String? = nil, for owner: WorkOwner,
+        setup: SignInSetup
+    ) {
+        store = setup.store.partition(.outcomes, for: owner)
         clock = setup.clock
         key = repetition.key
         let name = Base64URL.encode(SHA256.digest(Array("\(provider)\u{0}\(repetition.name)".utf8)))
@@ -62,7 +66,8 @@ struct LoginRepetition: Sendable {
     /// Releases the claim after a failure, so that the next request can succeed.
     func release() async { try? await store.remove(claimKey) }
 
-    private func storedResponse() async throws(StoreError) -> Claim? {
+    /// The response that is stored, if there is one; a request that asks for no more claims nothing.
+    func storedResponse() async throws(StoreError) -> Claim? {
         switch await store.value(for: responseKey) {
         case .miss: return nil
         case .unavailable(let error): throw error

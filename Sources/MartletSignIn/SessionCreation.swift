@@ -19,6 +19,8 @@ struct NewSession: Sendable {
     /// Whether the session needs claims of the account that may not have been published yet.
     let needsClaims: Bool
     let start: LoginFence.Start
+    /// The canonical name of a user whose password the gateway stores; `nil` for other identities.
+    var user: String?
 }
 
 /// What sessions have in common, whatever tokens they are used with.
@@ -74,26 +76,29 @@ struct SessionCreation: Sendable {
         return NewSession(
             subject: account.subject, provider: provider.name,
             identity: Self.identity(signIn.identity, keeping: kept), isNewAccount: account.isNew,
-            needsClaims: account.hasClaims || confirmation == .stateChanged, start: start)
+            needsClaims: account.hasClaims || confirmation == .stateChanged, start: start,
+            user: provider.selfServing?.storesRecords == true ? signIn.identity.providerSubject : nil)
     }
 
     private func account(
         of signIn: SignIn, _ provider: String, _ accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) -> Account {
         let account: Account
+        let now = setup.clock.unixTime
+        let issued = signIn.provedAt(now)
         do throws(AccountError) {
             try await setup.transfers?.follow(signIn.identity, provider: provider)
             let identity = signIn.accountIdentity(of: provider)
             account = try await accounts.signIn(
                 identity, keeping: signIn.storedClaims,
                 setting: setup.claimRules.claims(for: identity, loggingInWith: signIn.identity.claims),
-                at: setup.clock.unixTime)
+                issuedAt: issued, at: now)
         } catch {
             throw .account(error)
         }
         request.callerNote?.note(subject: account.subject, sessionID: nil)
         guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
-        guard !account.isRevoked(issuedAt: signIn.identity.issuedAt) else {
+        guard !account.isRevoked(issuedAt: issued) else {
             throw .credentialInvalid(.identityRevoked)
         }
         if account.isBeingDeleted {
@@ -121,7 +126,7 @@ struct SessionCreation: Sendable {
             try await publishClaims(of: new.subject, unless: issued.claimsVersion, isNew: new.isNewAccount == true)
         }
         request.callerNote?.note(subject: new.subject, sessionID: issued.session.id)
-        if mark != nil, !setup.sessions.findsMarks { try await endIfOvertaken(issued, startedAt: new.start) }
+        if mark != nil { try await endIfOvertaken(issued, new) }
         SignInAudit(setup.audit).record(
             .login, request, provider: new.provider, detail: new.isNewAccount == true ? "new_account" : nil)
         let email = new.identity.claims["email"]?.string.flatMap(EmailAddress.init)
@@ -171,12 +176,10 @@ struct SessionCreation: Sendable {
     }
 
     /// Ends a new session whose identity was unlinked, or whose password was changed, during the login.
-    private func endIfOvertaken(
-        _ issued: some IssuedSession, startedAt start: LoginFence.Start
-    ) async throws(Failure) {
+    private func endIfOvertaken(_ issued: some IssuedSession, _ new: NewSession) async throws(Failure) {
         let failure: Failure
         do throws(StoreError) {
-            guard try await fence.wasOvertaken(start, issued.session.subject, provider: issued.provider) else { return }
+            guard try await wasOvertaken(issued, new) else { return }
             failure = .credentialInvalid(.signInOvertaken)
         } catch {
             failure = .store(error)
@@ -184,6 +187,17 @@ struct SessionCreation: Sendable {
         // The tokens were not sent, so a failure here leaves a session that cannot be used.
         _ = try? await setup.sessions.end(issued.session)
         throw failure
+    }
+
+    private func wasOvertaken(_ issued: some IssuedSession, _ new: NewSession) async throws(StoreError) -> Bool {
+        // A session store that finds marks has looked for that of the account, but does not know users.
+        if !setup.sessions.findsMarks,
+            try await fence.wasOvertaken(new.start, issued.session.subject, provider: issued.provider)
+        {
+            return true
+        }
+        guard let user = new.user else { return false }
+        return try await fence.wasOvertaken(new.start, user: user, provider: issued.provider)
     }
 
     /// Records the login for the list of the account's identities, and for webhooks; a failure is only logged.

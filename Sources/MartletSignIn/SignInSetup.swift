@@ -22,7 +22,7 @@ package struct SignInSetup: Sendable {
     /// The one-time links of users who register or reset a password; `nil` without `accounts:`.
     package var links: (any PasswordLinkStoring)?
     /// Stores nonces, the marks of ``LoginFence`` and the responses of ``LoginRepetition``.
-    package var store: any SharedStoring
+    package var store: any PartitionedStoring
     /// The prefix of all keys in the store.
     package var storeKeyPrefix: String
     package var configuration: SessionsConfiguration
@@ -53,7 +53,7 @@ package struct SignInSetup: Sendable {
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
-        store: any SharedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
+        store: any PartitionedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
         wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
         invalidateDecisions: @escaping @Sendable (_ subject: String) async -> Void
     ) {

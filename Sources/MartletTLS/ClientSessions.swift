@@ -1,6 +1,5 @@
 private import COpenSSL
 internal import MartletCore
-private import Synchronization
 
 /// A cache of the last session with each server, for resumption.
 ///
@@ -19,7 +18,7 @@ private import Synchronization
         deinit { unsafe SSL_SESSION_free(pointer) }
     }
 
-    private let sessions = Mutex<[String: Session]>([:])
+    private let sessions = Lock<[String: Session]>([:])
 
     /// The index of the application data of a context.
     private static let dataIndex: Int32 = 0

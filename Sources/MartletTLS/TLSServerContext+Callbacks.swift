@@ -79,16 +79,20 @@ extension TLSServerContext {
         }
 
     /// Does not resume a session whose client certificate has expired meanwhile.
-    private static let checkTicket: SSL_CTX_decrypt_session_ticket_fn = { _, session, _, _, status, _ in
+    private static let checkTicket: SSL_CTX_decrypt_session_ticket_fn = { ssl, session, _, _, status, _ in
         switch status {
         case SSL_TICKET_EMPTY, SSL_TICKET_NO_DECRYPT: return SSL_TICKET_RETURN_IGNORE_RENEW
         case SSL_TICKET_SUCCESS, SSL_TICKET_SUCCESS_RENEW: break
         default: return SSL_TICKET_RETURN_IGNORE
         }
-        if let peer = unsafe SSL_SESSION_get0_peer(session),
-            unsafe X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0
-        {
-            return SSL_TICKET_RETURN_IGNORE_RENEW
+        if let peer = unsafe SSL_SESSION_get0_peer(session) {
+            guard let context = unsafe of(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), dataIndex)) else {
+                return SSL_TICKET_RETURN_IGNORE
+            }
+            var now = time_t(context.tickets.clock.unixTime.seconds)
+            guard unsafe X509_cmp_time(X509_get0_notAfter(peer), &now) > 0 else {
+                return SSL_TICKET_RETURN_IGNORE_RENEW
+            }
         }
         return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW
     }

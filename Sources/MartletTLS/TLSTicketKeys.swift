@@ -1,6 +1,5 @@
 private import COpenSSL
 package import MartletCore
-private import Synchronization
 
 /// The keys of session tickets (RFC 5077, RFC 8446 §4.6.1): one set for the whole process.
 ///
@@ -22,9 +21,9 @@ package final class TLSTicketKeys: Sendable {
         let bytes: Secret
     }
 
-    private let clock: Clock
+    let clock: Clock
     /// The last key encrypts new tickets.
-    private let keys = Mutex<[Key]>([])
+    private let keys = Lock<[Key]>([])
 
     package init(clock: Clock) { self.clock = clock }
 

@@ -1,6 +1,5 @@
 internal import MartletCore
 private import MartletFetch
-private import Synchronization
 
 /// The exporter's thread: libcurl's multi handle, and the queue and the schedule that decide.
 final class ExportWorker: Sendable {
@@ -23,7 +22,7 @@ final class ExportWorker: Sendable {
     private let clock: Clock
     private let reporter: OutageReporter
     private let tally: ExportTally
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let multi: MultiHandle
 
     init?(
@@ -33,7 +32,7 @@ final class ExportWorker: Sendable {
         guard let multi = MultiHandle() else { return nil }
         self.multi = multi
         (self.resource, self.clock, self.reporter, self.tally) = (resource, clock, reporter, tally)
-        state = Mutex(State(target: target))
+        state = Lock(State(target: target))
     }
 
     var hasEnded: Bool { state.withLock(\.hasEnded) }

@@ -1,5 +1,5 @@
 private import CLinux
-private import Synchronization
+internal import MartletCore
 
 /// The spans of one sampled request: that of the request itself, and its children, which may begin and end on any
 /// thread.
@@ -23,7 +23,7 @@ package final class RequestTrace: Sendable {
     private let clockOffset: Int64
     private let source: TraceIDSource
     private let receiver: any SpanReceiving
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter clockOffset: what makes a time of the wall clock out of one of the monotonic clock.
     package init(

@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// The spans that wait to be sent, bounded by number and by bytes; it knows neither clock nor network.
 package struct SpanQueue: Sendable {
     /// How much of it a document takes.
@@ -9,7 +11,7 @@ package struct SpanQueue: Sendable {
     }
 
     /// What may wait: ten seconds of 800 requests a second.
-    package static let capacity = Limits(spans: 16_384, bytes: 16 * 1024 * 1024)
+    package static let capacity = Limits(spans: SharedBound.spans.total, bytes: SharedBound.spans.bytes)
     /// What is sent together.
     package static let batch = Limits(spans: 512, bytes: 512 * 1024)
 

@@ -1,5 +1,4 @@
 package import MartletCore
-private import Synchronization
 
 /// Sends the spans of requests to a collector, on a thread of its own that exists only while there is `tracing:`.
 ///
@@ -22,7 +21,7 @@ package final class TraceExporter: SpanReceiving {
     private let clock: Clock
     private let reporter: OutageReporter
     private let tally = ExportTally()
-    private let state = Mutex(State())
+    private let state = Lock(State(), .workers)
 
     package init(_ resource: TraceDocument.Resource, clock: Clock, logger: Logger) {
         (self.resource, self.clock) = (resource, clock)
@@ -88,7 +87,7 @@ package final class TraceExporter: SpanReceiving {
 
 /// Counts what became of spans.
 final class ExportTally: Sendable {
-    private let content = Mutex(TraceExporter.Counts())
+    private let content = Lock(TraceExporter.Counts())
 
     var counts: TraceExporter.Counts { content.withLock { $0 } }
 

@@ -1,5 +1,6 @@
 private import BundledProviders
 private import MartletCommands
+private import MartletCore
 private import MartletProvider
 private import MartletServer
 
@@ -16,6 +17,11 @@ enum Main {
         BundledProviders.register(in: &registry)
         precondition(registry.conflicts.isEmpty, "a provider kind is compiled in twice")
         let program = Program(registry, inherited)
+        do throws(SystemThreadError) {
+            try TaskThreads.install()
+        } catch {
+            ProcessExit.fail("cannot start the threads of tasks: \(error.message)", .unavailable)
+        }
         let completion = Completion()
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()

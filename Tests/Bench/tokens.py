@@ -26,9 +26,9 @@ def text(data):
 
 
 class Signer:
-    """RS256 with a private key in a PEM file."""
+    """RS256 with a private key in a PEM file, or EdDSA with one of Ed25519."""
 
-    def __init__(self, path):
+    def __init__(self, path, is_edwards=False):
         openssl = ctypes.CDLL("libcrypto.so.3")
         for name in ("BIO_new_mem_buf", "PEM_read_bio_PrivateKey", "EVP_MD_CTX_new", "EVP_sha256"):
             getattr(openssl, name).restype = ctypes.c_void_p
@@ -37,7 +37,7 @@ class Signer:
         self.key = ctypes.c_void_p(openssl.PEM_read_bio_PrivateKey(buffer, None, None, None))
         openssl.BIO_free(buffer)
         self.context = ctypes.c_void_p(openssl.EVP_MD_CTX_new())
-        self.digest = ctypes.c_void_p(openssl.EVP_sha256())
+        self.digest = None if is_edwards else ctypes.c_void_p(openssl.EVP_sha256())
         self.openssl = openssl
         if not self.key:
             raise Failed(f"OpenSSL cannot read {path}")

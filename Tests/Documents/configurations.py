@@ -81,7 +81,7 @@ def localized(text, ports):
     if "server" not in sections(text):
         text += "server: { listen: [{ address: 127.0.0.1:8080 }] }\n"
     if "admin" not in sections(text):
-        text += "admin: { address: 127.0.0.1:9901 }\n"
+        text += "admin: { address: 127.0.0.1:9901, socket: \"unix:martlet.sock\" }\n"
     is_complete = "base_url:" in text
     text = local_addresses(text, ports)
     if is_complete:

@@ -8,6 +8,8 @@
 // soon as all are open, with --trickle each sends one more byte every second. --rate N limits the first form to N requests
 // a second, and --churn to N connections.
 //
+// A template may be several, with a byte 0x04 between them, which are sent in turn.
+//
 // Bytes of the template that are replaced for each request, so that no two are equal:
 //   0x01…  digits of a counter, base 62          0x02…  base64url of letters that count, so a multiple of four characters
 //   0x03…  eleven bytes, the last three numbers of an IPv4 address
@@ -47,8 +49,8 @@ static volatile sig_atomic_t is_over;
 static int port, connections = 64, depth = 4, held, churn, trickle, poller;
 static double seconds = 600, rate, began;
 static uint64_t counter;
-static char *template;
-static size_t template_length;
+static struct { char *text; size_t length; } *templates;
+static size_t template_count, template_length;  // the length of the longest
 static Connection *all;
 static long opened, refused, closed, sent, responded, statuses[600];
 
@@ -72,10 +74,20 @@ static void read_template(void) {
     FILE *file = fopen(template_file, "rb");
     struct stat about;
     if (!file || fstat(fileno(file), &about) != 0) fail(template_file);
-    template_length = about.st_size;
-    template = malloc(template_length + 1);
-    if (!template || fread(template, 1, template_length, file) != template_length) fail(template_file);
+    size_t size = about.st_size;
+    char *all = malloc(size + 1), *end = all + size;
+    if (!all || fread(all, 1, size, file) != size) fail(template_file);
     fclose(file);
+    for (char *at = all; at < end; template_count++) {
+        char *next = memchr(at, 4, end - at);
+        templates = realloc(templates, (template_count + 1) * sizeof *templates);
+        if (!templates) fail("memory");
+        templates[template_count].text = at;
+        templates[template_count].length = (next ? next : end) - at;
+        if (templates[template_count].length > template_length) template_length = templates[template_count].length;
+        at = next ? next + 1 : end;
+    }
+    if (!template_count) fail(template_file);
 }
 
 static size_t run_of(const char *text, size_t left) {
@@ -107,18 +119,23 @@ static void fill_address(char *to, uint64_t value) {
     memcpy(to, text, 11);
 }
 
-static void write_request(char *to) {
+static size_t write_request(char *to) {
+    static size_t turn;
     uint64_t value = counter++;
-    memcpy(to, template, template_length);
-    for (size_t at = 0; at < template_length;) {
+    char *template = templates[turn].text;
+    size_t whole = templates[turn].length;
+    turn = (turn + 1) % template_count;
+    memcpy(to, template, whole);
+    for (size_t at = 0; at < whole;) {
         unsigned char kind = template[at];
         if (kind < 1 || kind > 3) { at++; continue; }
-        size_t length = run_of(template + at, template_length - at);
+        size_t length = run_of(template + at, whole - at);
         if (kind == 1) fill_digits(to + at, length, value);
         else if (kind == 2) fill_base64(to + at, length, value);
         else if (length >= 11) fill_address(to + at, value);
         at += length;
     }
+    return whole;
 }
 
 static void flush(Connection *connection) {
@@ -139,8 +156,8 @@ static void begin_batch(Connection *connection) {
     int count = held ? 1 : depth;
     connection->is_waiting = !held && !may_send();
     if (connection->is_waiting) return;
-    for (int i = 0; i < count; i++) write_request(connection->output + i * template_length);
-    connection->length = count * template_length;
+    connection->length = 0;
+    for (int i = 0; i < count; i++) connection->length += write_request(connection->output + connection->length);
     connection->sent = 0;
     connection->under_way = count;
     connection->used = 0;

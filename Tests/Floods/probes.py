@@ -9,6 +9,7 @@ import ssl
 import statistics
 import time
 
+from crafted import cancelled, signed
 from stage import BASIC_USERS, COOLDOWN, PASSWORD
 
 TIMEOUT = 10
@@ -30,13 +31,18 @@ class Client:
 
     async def ask(self, method, path, body=None, authorization=None, secure=False):
         """:returns: the body of a 200 and the seconds that it took, with the connection that it came over."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: api.example.com", "Connection: close"]
+        lines = [f"{method} {path} HTTP/1.1", "Host: api.example.com"]
         if authorization:
             lines.append(f"Authorization: {authorization}")
         if body is not None:
             lines += [f"Content-Type: {'application/json' if body.startswith('{') else FORM}", f"Content-Length: {len(body)}"]
-        request = ("\r\n".join(lines) + "\r\n\r\n" + (body or "")).encode()
+        response, took = await self.send("\r\n".join(lines) + "\r\n\r\n" + (body or ""), secure)
+        return response.split(b"\r\n\r\n", 1)[1], took
+
+    async def send(self, request, secure=False, expected="200"):
+        """:returns: the response, which has one of the expected statuses, and the seconds that it took."""
         started = time.perf_counter()
+        request = request.replace("\r\n", "\r\nConnection: close\r\n", 1).encode()
         port = self.gateway.tls if secure else self.gateway.port
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=self.tls if secure else None)
         try:
@@ -46,9 +52,9 @@ class Client:
         finally:
             writer.transport.abort()
         status = response[9:12].decode(errors="replace")
-        if status != "200":
+        if status not in expected.split():
             raise Refused(status or "closed")
-        return response.split(b"\r\n\r\n", 1)[1], took
+        return response, took
 
     async def login(self, provider, body):
         said, took = await self.ask("POST", f"/auth/login/{provider}", body)
@@ -168,7 +174,73 @@ class Handshake(AppleLogin):
         return (await client.ask("GET", "/public/hello", secure=True))[1]
 
 
-KINDS = [AppleLogin, WeChatLogin, PasswordLogin, Basic, Refresh, Session, KnownKey, NewKey, Public, Handshake]
+class KeyOfMachine(AppleLogin):
+    name, interval = "API key", 0.15
+
+    async def once(self, client):
+        return await client.route("Bearer " + client.gateway.stage.key)
+
+
+class Foreign(AppleLogin):
+    """A token of a provider that another process verifies."""
+
+    name, interval = "foreign", 0.15
+
+    async def once(self, client):
+        return await client.route("Bearer pt_good")
+
+
+class Signed(AppleLogin):
+    """A partner's request with a nonce."""
+
+    name, interval = "signed", 0.15
+
+    async def once(self, client):
+        secret = base64.b64decode((client.gateway.stage.folder / "other.secret").read_text())
+        request = signed("GET", "/v1/orders", secret, "other").decode()
+        return (await client.send(request))[1]
+
+
+class SignIn(AppleLogin):
+    """A sign-in that the user cancels: it comes back, and is judged."""
+
+    name, interval = "sign-in", 0.15
+
+    async def once(self, client):
+        started, first = await client.send("GET /auth/start/apple HTTP/1.1\r\nHost: a.test\r\n\r\n", expected="302 303")
+        _, second = await client.send(cancelled(started).decode(), expected="200 302 303 400")
+        return first + second
+
+
+class Busy(AppleLogin):
+    """An upstream that has as many requests as it takes."""
+
+    name, interval = "busy", 0.15
+
+    async def once(self, client):
+        return await client.route(None, "/busy/quick")
+
+
+class Full(AppleLogin):
+    """An upstream that has as many connections as it takes."""
+
+    name, interval = "full", 0.15
+
+    async def once(self, client):
+        return await client.route(None, "/full/quick")
+
+
+class Narrow(AppleLogin):
+    """A route that has as many requests as it takes."""
+
+    name, interval = "narrow", 0.15
+
+    async def once(self, client):
+        return await client.route(None, "/narrow/quick")
+
+
+KINDS = [AppleLogin, WeChatLogin, PasswordLogin, Basic, Refresh, Session, KnownKey, NewKey, Public, Handshake, KeyOfMachine,
+         Foreign, Signed, SignIn, Busy, Full, Narrow]
 
 
 class Results:

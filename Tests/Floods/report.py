@@ -48,8 +48,8 @@ class Row:
         self.repetition = None
 
     def may_feel(self, kind):
-        """Whether a kind may be rejected: the flood's own one, where both have the same address."""
-        return self.mode == "same" and kind in self.flood.own
+        """Whether a kind may be rejected: the flood's own one, where both have the same address, or the same key."""
+        return (self.mode == "same" or self.flood.by_key) and kind in self.flood.own
 
     def findings(self, floor):
         """The kinds that it affected but should not have, with the effect; where the row was repeated, in both runs."""

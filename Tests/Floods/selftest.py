@@ -34,6 +34,41 @@ def row(before, half, full, mode="same", own=()):
     return report.Row(flood, mode, "memory", phases, {}, {})
 
 
+BOUNDS = HERE.parents[1] / "Sources/MartletCore/Bounds"
+# Bounds that one client cannot use up for others: each has its own, or other bounds are before them.
+UNDIVIDED = (".own", ".whole")
+
+
+def bounds():
+    """The bounds of the gateway: their names, and how each is divided."""
+    names = dict(re.findall(r"^    case (\w+)(?: = \"([\w.]+)\")?$", (BOUNDS / "SharedBound.swift").read_text(), re.MULTILINE))
+    cases = (BOUNDS / "SharedBound+Terms.swift").read_text()
+    return {
+        names[case] or case: terms
+        for case, terms in re.findall(r"^        case \.(\w+):\s+BoundTerms\((.*)\)$", cases, re.MULTILINE)}
+
+
+class Bounds(unittest.TestCase):
+    def test_each_bound_that_clients_divide_has_a_row(self):
+        found = bounds()
+        self.assertGreater(len(found), 60)
+        with_row = {name for flood in floods.floods() for name in flood.bounds}
+        self.assertEqual(with_row - set(found), set(), "rows of bounds that there are not")
+        self.assertEqual(set(floods.WITHOUT_ROW) - set(found), set())
+        self.assertEqual(with_row & set(floods.WITHOUT_ROW), set())
+        divided = {name for name, terms in found.items() if not any(share in terms for share in UNDIVIDED)}
+        self.assertEqual(divided - with_row - set(floods.WITHOUT_ROW), set(), "divided bounds without a row")
+
+    def test_each_bound_is_in_use(self):
+        sources = "".join(
+            file.read_text() for folder in ("Sources", "Plugins") for file in (HERE.parents[1] / folder).rglob("*.swift")
+            if file.parent.name != "Bounds")
+        listed = (BOUNDS / "SharedBound.swift").read_text().split("\n}\n", 1)[0]
+        cases = re.findall(r"^    case (\w+)", listed, re.MULTILINE)
+        unused = {case for case in cases if not re.search(rf"[(\s]\.{case}\b|SharedBound\.{case}\b", sources)}
+        self.assertEqual(unused, set(), "bounds of nothing")
+
+
 class Evaluation(unittest.TestCase):
     quiet, slow, lost = results([1] * 99 + [9]), results([1] * 90 + [30] * 10), results([1] * 8, failures=2)
 

@@ -1,8 +1,8 @@
 """Simulates the services that a gateway uses: an issuer of keys, WeChat, and the upstream. One process, one loop.
 
-    simulators.py FOLDER
+    simulators.py FOLDER NAME
 
-It listens on ports chosen by the system and writes them to FOLDER/ports.json. The issuer serves the current FOLDER/keys.json,
+It listens on ports chosen by the system and writes them to FOLDER/NAME.json. The issuer serves the current FOLDER/keys.json,
 so changing the file changes the issuer's keys; FOLDER/delay is its response time in seconds.
 WeChat responds after 30 ms and knows the codes that begin with `good`.
 """
@@ -16,6 +16,7 @@ import resource
 import sys
 
 WECHAT_DELAY = 0.03
+SLOW = 5
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -23,28 +24,30 @@ def response(body):
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
-async def skip_body(reader, head):
+async def read_body(reader, head):
+    """:returns: the body, unless it is chunked: then it is skipped."""
     if b"\r\ntransfer-encoding:" in head.lower():
         while size := int(await reader.readline() or b"0", 16):
             await reader.readexactly(size + 2)
         await reader.readuntil(b"\r\n")
     elif length := LENGTH.search(head):
-        await reader.readexactly(int(length.group(1)))
+        return await reader.readexactly(int(length.group(1)))
+    return b""
 
 
 class Simulators:
     """The three servers, with the number of requests to the issuer and WeChat."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
         self.calls = {"issuer": 0, "wechat": 0}
 
-    async def keys(self, head):
+    async def keys(self, head, body):
         self.calls["issuer"] += 1
         await asyncio.sleep(float((self.folder / "delay").read_text()))
         return response((self.folder / "keys.json").read_bytes())
 
-    async def wechat(self, head):
+    async def wechat(self, head, body):
         if b"/calls " in head:
             return response(json.dumps(self.calls).encode())
         self.calls["wechat"] += 1
@@ -55,7 +58,12 @@ class Simulators:
             said = {"errcode": 40029, "errmsg": "invalid code"}
         return response(json.dumps(said).encode())
 
-    async def upstream(self, head):
+    async def upstream(self, head, body):
+        if b"/slow " in head:
+            await asyncio.sleep(SLOW)
+        elif b"/verify " in head:
+            await asyncio.sleep(WECHAT_DELAY)
+            return response(b'{"active":true,"subject":"partner"}' if b"pt_good" in body else b'{"active":false}')
         return response(b'{"orders":[]}')
 
     def serve(self, respond):
@@ -63,8 +71,8 @@ class Simulators:
             try:
                 while True:
                     head = await reader.readuntil(b"\r\n\r\n")
-                    await skip_body(reader, head)
-                    writer.write(await respond(head))
+                    body = await read_body(reader, head)
+                    writer.write(await respond(head, body))
             except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
                 pass
             finally:
@@ -75,12 +83,13 @@ class Simulators:
     async def run(self):
         servers = {name: await self.serve(getattr(self, name)) for name in ("keys", "wechat", "upstream")}
         ports = {name: server.sockets[0].getsockname()[1] for name, server in servers.items()}
-        (self.folder / "ports.new").write_text(json.dumps(ports))
-        os.replace(self.folder / "ports.new", self.folder / "ports.json")
+        incomplete = self.folder / f"{self.name}.new"
+        incomplete.write_text(json.dumps(ports))
+        os.replace(incomplete, self.folder / f"{self.name}.json")
         await asyncio.gather(*(server.serve_forever() for server in servers.values()))
 
 
 if __name__ == "__main__":
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    asyncio.run(Simulators(pathlib.Path(sys.argv[1])).run())
+    asyncio.run(Simulators(pathlib.Path(sys.argv[1]), sys.argv[2]).run())

@@ -1,9 +1,11 @@
 """The processes of a run: the simulators, redis-server, and gateways with an account store that has users."""
 
+import base64
 import json
 import os
 import pathlib
 import resource
+import secrets
 import shutil
 import ssl
 import subprocess
@@ -17,8 +19,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 PASSWORD = "correct horse battery staple"
 # A valid Basic credential is cached for ten seconds, so several users are needed to have one verified each time.
 BASIC_USERS = [f"basic{number}" for number in range(24)]
-USERS = ["login", *BASIC_USERS]
+USERS = ["login", "login@example.com", "flood", *BASIC_USERS]
 COOLDOWN = 0.1
+FILES = ("cert.pem", "key.pem", "apple.p8", "accounts.key", "hook.secret", "partner.secret", "other.secret")
 CONFIGURATION = """version: 1
 server:
   listen:
@@ -28,19 +31,48 @@ server:
 admin: {{ address: "127.0.0.1:{admin}" }}
 log: {{ level: error, format: json }}
 store: {{ url: "{store}" }}
-accounts: {{ url: "sqlite:accounts.db" }}
+accounts: {{ url: "sqlite:accounts.db", key_file: accounts.key }}
+webhooks:
+  - {{ name: mailer, url: "http://127.0.0.1:{upstream}/hook", events: ["mail.*"], secret_file: hook.secret }}
+sessions: {{ dpop: optional, max_per_subject: 50 }}
+browser: {{ origin: "https://a.test", native_redirects: ["com.example.app:/cb"], register: true }}
 jwks: {{ unknown_kid_cooldown: {cooldown}ms }}
 providers:
-  apple: {{ kind: apple, audiences: [com.example.app], jwks_url: "http://127.0.0.1:{keys}/auth/keys" }}
+  apple:
+    kind: apple
+    audiences: [com.example.app]
+    jwks_url: "http://127.0.0.1:{keys}/auth/keys"
+    base_url: "http://127.0.0.1:{upstream}"
+    team_id: SIMTEAM001
+    key_id: SIMKEY0001
+    private_key_file: apple.p8
+    notifications: true
+    web: {{ client_id: com.example.web, response_mode: form_post }}
   wechat:
     kind: wechat
     base_url: "http://127.0.0.1:{wechat}"
     apps: {{ ios: {{ variant: mobile, app_id: wx0000000000000001, app_secret: 0123456789abcdef0123456789abcdef }} }}
-  password: {{ kind: password, users: accounts }}
-upstreams: {{ up: {{ endpoints: ["http://127.0.0.1:{upstream}"] }} }}
+  password: {{ kind: password, users: accounts, register: {{ enabled: true }}, reset: true }}
+  keys: {{ kind: api_key }}
+  foreign: {{ kind: http, url: "http://127.0.0.1:{upstream}/verify", accepts: [{{ bearer_prefix: "pt_" }}] }}
+  partners:
+    kind: signed
+    keys:
+      partner: {{ algorithm: hmac-sha256, secret_file: partner.secret, subject: partner, nonce: required }}
+      other: {{ algorithm: hmac-sha256, secret_file: other.secret, subject: other, nonce: required }}
+upstreams:
+  up: {{ endpoints: ["http://127.0.0.1:{upstream}"] }}
+  busy: {{ endpoints: ["http://127.0.0.1:{filled}"], breaker: {{ max_requests: 128 }} }}
+  filled: {{ endpoints: ["http://127.0.0.1:{filled}"] }}
+  full:
+    endpoints: ["http://127.0.0.1:{filled}"]
+    breaker: {{ max_connections: 96, max_pending: 128, queue_timeout: 5s }}
 routes:
+  - {{ name: busy, match: {{ path: "/busy/**" }}, auth: none, upstream: busy }}
+  - {{ name: full, match: {{ path: "/full/**" }}, auth: none, upstream: full }}
+  - {{ name: narrow, match: {{ path: "/narrow/**" }}, auth: none, upstream: filled, limits: {{ concurrency: 128 }} }}
   - {{ name: public, match: {{ path: "/public/**" }}, auth: none, upstream: up }}
-  - {{ name: api, match: {{ path: "/v1/**" }}, auth: {{ providers: [apple, wechat, password] }}, upstream: up }}
+  - {{ name: api, match: {{ path: "/v1/**" }}, auth: {{ providers: [apple, wechat, password, keys, foreign, partners] }}, upstream: up }}
 """
 
 
@@ -72,7 +104,9 @@ class Stage:
         self.made_gateways, self.gateways = 0, []
         self.issuer = Issuer(folder)
         self.make_certificate()
-        self.ports = self.start_simulators()
+        self.make_secrets()
+        # An upstream that a flood fills is a process of its own: its load is not to be taken for the gateway's.
+        self.ports = self.start_simulators("ports") | {"filled": self.start_simulators("filled")["upstream"]}
         self.redis = None
         self.accounts = self.make_accounts()
 
@@ -97,10 +131,23 @@ class Stage:
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
              "-subj", "/CN=localhost", "-keyout", self.folder / "key.pem", "-out", self.folder / "cert.pem"])
 
-    def start_simulators(self):
-        process = self.start([sys.executable, "-B", HERE / "simulators.py", self.folder], "simulators.log")
-        ports = self.folder / "ports.json"
-        wait_for("the simulators", ports.exists, process, self.folder / "simulators.log")
+    def make_secrets(self):
+        """Keys of accounts, Apple and a partner, and the key of a client that proves possession."""
+        run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", self.folder / "apple.p8"])
+        run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.folder / "prover.pem"])
+        run(["openssl", "pkey", "-in", self.folder / "prover.pem", "-pubout", "-outform", "DER", "-out", self.folder / "prover.pub"])
+        random = base64.b64encode(secrets.token_bytes(32)).decode()
+        for name, content in (("partner.secret", random), ("other.secret", random), ("hook.secret", f"whsec_{random}")):
+            (self.folder / name).write_text(content)
+        (self.folder / "accounts.key").write_text(run([self.binary, "keygen", "accounts"]))
+        for name in FILES:
+            (self.folder / name).chmod(0o600)
+
+    def start_simulators(self, name):
+        """:returns: the ports of their services, by their names."""
+        process = self.start([sys.executable, "-B", HERE / "simulators.py", self.folder, name], f"{name}.log")
+        ports = self.folder / f"{name}.json"
+        wait_for("the simulators", ports.exists, process, self.folder / f"{name}.log")
         return json.loads(ports.read_text())
 
     def start_redis(self):
@@ -117,11 +164,13 @@ class Stage:
         folder.mkdir()
         self.write_configuration(folder, "memory:", [1, 2, 3])
         for user in USERS:
-            run([self.binary, "user", "add", user, "--config", folder / "config.yaml"], input=PASSWORD + "\n")
+            verified = ["--verified"] if "@" in user else []
+            run([self.binary, "user", "add", user, *verified, "--config", folder / "config.yaml"], input=PASSWORD + "\n")
+        self.key = run([self.binary, "key", "create", "--subject", "machine", "--config", folder / "config.yaml"]).split()[0]
         return folder
 
     def write_configuration(self, folder, store, ports):
-        for name in ("cert.pem", "key.pem"):
+        for name in FILES:
             shutil.copy(self.folder / name, folder)
         (folder / "config.yaml").write_text(CONFIGURATION.format(
             port=ports[0], tls=ports[1], admin=ports[2], store=store, cooldown=int(COOLDOWN * 1000), **self.ports))

@@ -135,7 +135,7 @@ import Testing
                 let result = try run(try Executable.martlet(), [command, "--config", folder.file("config.yaml")])
                 #expect(result.ending == .exited(78), "\(result)")
                 #expect(
-                    result.errorOutput.contains("config.yaml:7:") && result.errorOutput.contains(reason)
+                    result.errorOutput.contains("config.yaml:8:") && result.errorOutput.contains(reason)
                         && result.errorOutput.contains("config.file_unwritable"), "\(result)")
             }
         }
@@ -145,7 +145,7 @@ import Testing
             #expect(unsafe mkfifo(pipe, 0o600) == 0)
             try gateway.reload(Self.text("file: \(pipe)", config))
             try waitUntil("the reload is rejected") {
-                gateway.log.contains { $0["reason"]?.contains("config.yaml:7:") == true }
+                gateway.log.contains { $0["reason"]?.contains("config.yaml:8:") == true }
             }
             #expect(try gateway.get("/a").status == 200)
         }
@@ -203,7 +203,9 @@ import Testing
         private let upstream: ScriptedUpstream
 
         var endpoint: Endpoint { get throws { try Self.endpoint(config.listen.dropFirst("- address: ".count)) } }
-        var admin: Endpoint { get throws { try Self.endpoint((config.admin ?? "").dropFirst("address: ".count)) } }
+        var admin: Endpoint {
+            get throws { try Self.endpoint((config.admin ?? "").dropFirst("address: ".count).prefix { $0 != "\n" }) }
+        }
 
         private static func endpoint(_ text: Substring) throws -> Endpoint { try Endpoint(text: String(text)) }
 

@@ -10,7 +10,7 @@ import Testing
     /// A configuration whose admin block is that of a gateway, with more lines.
     private func file(_ gateway: Gateway, _ more: String, _ folder: TemporaryFolder) throws -> String {
         var config = GatewayConfig(endpoints: ["http://127.0.0.1:9"])
-        config.admin = "address: \(gateway.admin)"
+        config.admin = "address: \(gateway.admin)\nsocket: \(gateway.operators)"
         return try folder.write(config.text + more, to: "broken.yaml")
     }
 
@@ -43,7 +43,7 @@ import Testing
     @Test func `print the document of a reload`() throws {
         let upstream = try ScriptedUpstream()
         try withMartlet(GatewayConfig(endpoints: [upstream.url]).text) { gateway throws in
-            let admin = ["--admin", "http://\(gateway.admin)"]
+            let admin = ["--admin", "\(gateway.operators)"]
             let done = try command(["reload", "--json"] + admin)
             #expect(done.ending == .exited(0) && done.errorOutput.isEmpty, "\(done)")
             #expect(done.output.hasPrefix(#"{"status":"reloaded""#), "\(done)")

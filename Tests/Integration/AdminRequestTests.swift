@@ -5,7 +5,7 @@ import Testing
 @Suite struct `Admin request checks` {
     @Test func `reject what a resource does not know, and what is given twice`() throws {
         try withOpenGateway { gateway, upstream throws in
-            let client = try HTTPClient(to: gateway.admin)
+            let client = try HTTPClient(to: gateway.operators)
             let type = ("Content-Type", "application/json")
             for action in ["drain", "restore"] {
                 let body = Array(#"{"endpoint":"\#(upstream.url)","x":1}"#.utf8)

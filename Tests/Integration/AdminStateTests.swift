@@ -64,7 +64,7 @@ import Testing
     @Test func `keys are fetched again when an operator asks`() throws {
         try withAppleGateway { gateway, _, apple throws in
             #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
-            let client = try HTTPClient(to: gateway.admin)
+            let client = try HTTPClient(to: gateway.operators)
             let before = try gateway.askAdmin("/providers").text
             let done = try client.exchange("POST", "/providers/apple/refresh")
             #expect(done.status == 200 && done.object["state"] as? String == "refreshed", "\(done)")
@@ -72,7 +72,7 @@ import Testing
             #expect(try gateway.askAdmin("/providers").text.contains(#""jwks_fetches_total":2"#))
             expectRejection(try client.exchange("POST", "/providers/none/refresh"), 404, "not_found")
             func command(_ arguments: String...) throws -> CommandResult {
-                try run(Executable.martlet(), ["provider"] + arguments + ["--admin", "http://\(gateway.admin)"])
+                try run(Executable.martlet(), ["provider"] + arguments + ["--admin", "\(gateway.operators)"])
             }
             let refreshed = try command("refresh", "apple")
             #expect(refreshed.ending == .exited(0) && refreshed.output == "refreshed\n", "\(refreshed)")
@@ -139,7 +139,7 @@ import Testing
 
     @Test func `of wrong passwords are no attempts, with the store in memory too`() throws {
         try withSignIn { stage in
-            let client = try HTTPClient(to: stage.gateway.admin)
+            let client = try HTTPClient(to: stage.gateway.operators)
             for round in 0..<7 {
                 let wrong = Data("alice:wrong\(round)".utf8).base64EncodedString()
                 let found = try client.exchange(

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MartletTesting
 import Testing
 
@@ -136,6 +137,40 @@ import Testing
             #expect(
                 try curl(["--cert", certificate.certificateFile, "--key", certificate.keyFile]) == "000")
             #expect(!gateway.everything.contains(Self.token))
+        }
+    }
+
+    @Test func `changes come over the socket that only the user and the group may open`() throws {
+        try withOpenGateway { gateway, _ throws in
+            let type = [("Content-Type", "application/json")]
+            let body = Array(#"{"level":"debug"}"#.utf8)
+            func change(at endpoint: Endpoint, _ fields: [(String, String)] = []) throws -> HTTPMessage {
+                try HTTPClient(to: endpoint).exchange("POST", "/log/level", type + fields, body: body)
+            }
+            guard case .unix(let path) = gateway.operators else { throw TestFailure("no socket") }
+            let mode = try run("/usr/bin/stat", ["-c", "%a", path])
+            #expect(mode.output == "660\n")
+            #expect(try change(at: gateway.operators).status == 200)
+            for (method, target) in [("POST", "/log/level"), ("POST", "/reload"), ("DELETE", "/subjects/usr_x")] {
+                let refused = try HTTPClient(to: gateway.admin).exchange(method, target, type, body: body)
+                expectRejection(refused, 403, "local_only", target)
+            }
+            for endpoint in [gateway.admin, gateway.operators] {
+                let wrong = try HTTPClient(to: endpoint).exchange("GET", "/status", [("Authorization", "Bearer x")])
+                expectRejection(wrong, 401, "credential_invalid", "\(endpoint)")
+            }
+            // The commands find it in the configuration, and nothing else lets them in.
+            let file = gateway.folder.file("config.yaml")
+            let done = try run(Executable.martlet(), ["log-level", "info", "--config", file])
+            #expect(done.ending == .exited(0), "\(done)")
+            let outside = try run(Executable.martlet(), ["log-level", "info", "--admin", "http://\(gateway.admin)"])
+            #expect(outside.ending == .exited(69) && outside.errorOutput.contains("local_only"), "\(outside)")
+            // Others may open it now: who asks is not known any more.
+            #expect(unsafe chmod(path, 0o666) == 0)
+            expectRejection(try change(at: gateway.operators), 403, "local_only")
+            #expect(try HTTPClient(to: gateway.operators).exchange("GET", "/status").status == 200)
+            #expect(unsafe chmod(path, 0o660) == 0)
+            #expect(try change(at: gateway.operators).status == 200)
         }
     }
 }

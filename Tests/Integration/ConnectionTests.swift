@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -259,6 +260,26 @@ import Testing
                 client.close()
                 try waitUntil("the upstream's side ends", within: .seconds(3)) { upstream.endedConnections == 1 }
                 #expect(try upstream.onlyRequest().end == .truncated)
+            }
+        }
+    }
+
+    @Test func `clients that leave before their responses keep no port towards an upstream taken`() throws {
+        let script: ScriptedUpstream.Script = { _ = $0.waitForEnd(within: .seconds(10)) }
+        try withOpenGateway(script: script) { gateway, upstream throws in
+            for _ in 0..<20 {
+                let number = upstream.requests.count
+                let client = try gateway.connect()
+                try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                try waitUntil("the request arrives") { upstream.requests.count > number }
+                client.close()
+            }
+            try waitUntil("the upstream's sides end", within: .seconds(5)) { upstream.endedConnections == 20 }
+            // The kernel's table has the remote address of a connection, its port as four digits, before its state.
+            let remote = String(format: ":%04X", upstream.endpoint.port)
+            try waitUntil("the kernel knows none any more", within: .seconds(5)) {
+                let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n")
+                return !table.contains { $0.split(separator: " ").dropFirst(2).first?.hasSuffix(remote) == true }
             }
         }
     }

@@ -15,7 +15,7 @@ import Testing
         let routes = "- { name: a, match: { path: \(path) }, auth: none, upstream: api }"
         var config = GatewayConfig(endpoints: [upstream.url], routes: routes)
         config.listen = "- address: \(gateway.endpoint)"
-        config.admin = "address: \(gateway.admin)"
+        config.admin = "address: \(gateway.admin)\nsocket: \(gateway.operators)"
         return config.text
     }
 
@@ -23,7 +23,7 @@ import Testing
         var config = GatewayConfig(
             endpoints: [upstream.url], routes: "- { name: a, match: { path: \(path) }, auth: none, upstream: api }")
         config.listen = "- address: 127.0.0.1:\(try refusedPort())"
-        config.admin = "address: 127.0.0.1:\(try refusedPort())"
+        config.admin = "address: 127.0.0.1:\(try refusedPort())\nsocket: unix:admin.sock"
         return config
     }
 

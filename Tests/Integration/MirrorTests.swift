@@ -42,7 +42,7 @@ import Testing
             let fields =
                 bearer(try apple.token()) + [("Cookie", "a=b"), ("X-Own", "1"), ("X-Mirrored", "0"), ("Via", "1.1 x")]
             #expect(try gateway.exchange("PUT", "/v1/a?b=c", fields, body: Array("text".utf8)).status == 200)
-            try waitUntil("the copy arrives") { shadow.requests.count == 1 }
+            try waitUntil("the copy arrives") { shadow.wholeRequests.count == 1 }
             let (original, copy) = (try api.onlyRequest(), try shadow.onlyRequest())
             #expect(original["Authorization"] != nil && original["X-Auth-Assertion"] != nil)
             #expect(original["Cookie"] == "a=b" && original["X-Mirrored"] == nil)
@@ -74,7 +74,7 @@ import Testing
             try chunks("/many", [String](repeating: String(repeating: "z", count: 9000), count: 8))
             #expect(try client.exchange("POST", "/empty", body: []).status == 200)
             #expect(try client.exchange("DELETE", "/last").status == 200)
-            try waitUntil("all copies arrive") { shadow.requests.count == 4 }
+            try waitUntil("all copies arrive") { shadow.wholeRequests.count == 4 }
             let copies = Dictionary(uniqueKeysWithValues: shadow.requests.map { ($0.target, $0) })
             #expect(Set(copies.keys) == ["/largest", "/chunks", "/empty", "/last"])
             #expect(copies["/largest"]?.body == largest && copies["/chunks"]?.text == "abc")
@@ -109,8 +109,8 @@ import Testing
                 let more = ", protocol: \(version), tls: { \(trust) }, host: shadow.test"
                 try withMartlet(Self.config(api, "https://\(shadow.endpoint)", more: more)) { gateway throws in
                     #expect(try gateway.exchange("POST", "/\(version)", body: Array("text".utf8)).status == 200)
-                    try waitUntil("the copy arrives") { behind.requests.contains { $0.target == "/\(version)" } }
-                    let copy = try #require(behind.requests.last)
+                    try waitUntil("the copy arrives") { behind.wholeRequests.last?.target == "/\(version)" }
+                    let copy = try #require(behind.wholeRequests.last)
                     #expect(copy.text == "text" && copy["Host"] == "shadow.test" && copy["X-Mirrored"] == "1")
                     #expect(copy["Via"]?.contains(", \(signature) martlet-") == true, "\(copy)")
                 }
@@ -231,7 +231,7 @@ import Testing
         config.upstreams += "shadow: { endpoints: [\"\(shadows[0].url)\", \"\(shadows[1].url)\"] }\n"
         try withMartlet(config.text) { gateway throws in
             let body = Array("{\"endpoint\":\"\(shadows[0].url)\"}".utf8)
-            let admin = try HTTPClient(to: gateway.admin)
+            let admin = try HTTPClient(to: gateway.operators)
             let drained = try admin.exchange(
                 "POST", "/upstreams/shadow/drain", [("Content-Type", "application/json")], body: body)
             #expect(drained.status == 200, "\(drained)")

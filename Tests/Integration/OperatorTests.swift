@@ -6,7 +6,7 @@ import Testing
 /// What operators and balancers ask a running gateway for.
 @Suite struct `Operators` {
     private static func post(_ gateway: Gateway, _ fields: [(String, String)] = []) throws -> HTTPMessage {
-        try HTTPClient(to: gateway.admin).exchange("POST", "/reload", fields + [("Content-Length", "0")])
+        try HTTPClient(to: gateway.operators).exchange("POST", "/reload", fields + [("Content-Length", "0")])
     }
 
     // MARK: Reload
@@ -21,7 +21,7 @@ import Testing
             #expect(try gateway.get("/b").status == 200)
             let bad = Lifecycle.config(upstream, path: "/c", for: gateway) + "unknown_key: 1\nanother_one: 2\n"
             try gateway.folder.write(bad, to: "config.yaml")
-            let refused = try run(try Executable.martlet(), ["reload", "--address", "\(gateway.admin)"])
+            let refused = try run(try Executable.martlet(), ["reload", "--address", "\(gateway.operators)"])
             #expect(refused.ending == .exited(78), "\(refused)")
             #expect(refused.errorOutput.contains("unknown_key") && refused.errorOutput.contains("another_one"))
             #expect(try gateway.get("/b").status == 200 && gateway.get("/c").status == 404)

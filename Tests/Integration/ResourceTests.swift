@@ -119,6 +119,28 @@ extension Gateway {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.identifier)/fd").count
     }
 
+    /// The names of all its threads.
+    func threadNames() throws -> [String] {
+        let folder = "/proc/\(process.identifier)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).map { thread in
+            try String(contentsOfFile: "\(folder)/\(thread)/comm", encoding: .utf8).trimmingCharacters(in: .newlines)
+        }
+    }
+
+    /// By how much the priority of each thread is lowered, by its name; threads of one name have the same.
+    func niceness() throws -> [String: Int] {
+        let folder = "/proc/\(process.identifier)/task"
+        var all: [String: Int] = [:]
+        for thread in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let text = try String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
+            let name = text.drop { $0 != "(" }.dropFirst().prefix { $0 != ")" }
+            let fields = text.drop { $0 != ")" }.split(separator: " ")
+            guard fields.indices.contains(17) else { throw TestFailure(text) }
+            all[String(name)] = Int(fields[17])
+        }
+        return all
+    }
+
     /// A line of the process's status, in bytes.
     func memory(_ name: String) throws -> Int {
         let text = try String(contentsOfFile: "/proc/\(process.identifier)/status", encoding: .utf8)

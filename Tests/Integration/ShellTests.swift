@@ -30,7 +30,7 @@ import Testing
     /// What is typed, and what it is completed with.
     private static let lines: [(typed: String, words: [String])] = [
         ("martlet che", ["check"]),
-        ("martlet user ", ["add", "delete", "disable", "enable", "list", "passwd", "show", "unlock"]),
+        ("martlet user ", ["add", "delete", "disable", "enable", "list", "passwd", "show", "unlock", "verify"]),
         ("martlet user list --lim", ["--limit"]),
         ("martlet check --format ", ["json", "text"]),
         ("martlet check --config gate", ["gateway.yaml"]),

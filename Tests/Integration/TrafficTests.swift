@@ -186,7 +186,7 @@ import Testing
             func change(_ action: String, _ upstream: ScriptedUpstream) throws {
                 let result = try run(
                     try Executable.martlet(),
-                    ["upstream", action, "api", upstream.url, "--admin", "http://\(gateway.admin)"])
+                    ["upstream", action, "api", upstream.url, "--admin", "\(gateway.operators)"])
                 #expect(result.ending == .exited(0), "\(result)")
             }
             try change("drain", upstreams[0])

@@ -68,6 +68,8 @@ class Gateway:
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             for line in self.logged().splitlines():
+                if not line.startswith("{"):  # a warning about the configuration
+                    continue
                 entry = json.loads(line)
                 if entry.get("request_id") == wanted and "reason" in entry:
                     return entry["reason"]

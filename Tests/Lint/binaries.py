@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 
-LIMIT = 28_000_000
+LIMIT = 28_500_000
 FOUNDATION = re.compile(r"NEEDED.*\[(libFoundation(?:Networking|XML|Internationalization)?\.so[^\]]*)\]")
 
 

@@ -26,6 +26,7 @@ def check_package(root, package, sources):
     """Every rule over every file. `package` is the output of `swift package dump-package`, `sources` reads a file."""
     targets = {target["name"]: target for target in package["targets"]}
     findings = []
+    groups = test_groups(root)
     for target in package["targets"]:
         folder = target.get("path") or "Sources/" + target["name"]
         allowed = {name for dependency in target.get("dependencies", []) for name in dependency_names(dependency)}
@@ -33,6 +34,8 @@ def check_package(root, package, sources):
             source = sources(path)
             name = path.relative_to(root).as_posix()
             findings += [(name, *found) for found in check_file(target, folder, allowed, targets, source)]
+            if target["name"] == "IntegrationTests":
+                findings += [(name, *found) for found in check_test_groups(groups, source)]
     return findings
 
 
@@ -49,8 +52,10 @@ def check_file(target, folder, allowed, targets, source):
     yield from check_sizes(source)
     if shipped:
         yield from check_traps(source)
+        yield from check_prefixes(source)
         yield from check_differences(target["name"], source)
         yield from check_concurrency(target["name"], source)
+        yield from check_locks(target["name"], source)
         yield from check_documentation(source)
 
 
@@ -97,6 +102,22 @@ def check_traps(source):
             yield source.line_of(match.start()), rule, text
 
 
+PREFIX = re.compile(r'"(m[a-z]{2}_)"')
+OWN_TOKENS = "package enum OwnToken"
+NO_CREDENTIALS = {"mno_"}
+"""Prefixes of what proves nothing: a nonce."""
+
+
+def check_prefixes(source):
+    """Whoever makes a token takes its prefix from the one list, so that nothing forwards or logs a new kind."""
+    if OWN_TOKENS in source.text:
+        return
+    for match in PREFIX.finditer(source.text):
+        if match.group(1) not in NO_CREDENTIALS:
+            line = source.text.count("\n", 0, match.start()) + 1
+            yield line, "token-prefix", f"the prefix '{match.group(1)}' belongs into OwnToken (MartletCore)"
+
+
 STORE_MODULES = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletEvents", "MartletSignIn"}
 """Modules with numbers that a store returned, such as expiries."""
 
@@ -124,6 +145,44 @@ def check_concurrency(name, source):
         if not source.comment_above(line - 1):
             text = f"'{match.group(0)}' outside MartletIO needs a comment above it that proves it safe"
             yield line, "unchecked-concurrency", text
+
+
+FOREIGN_LOCK = re.compile(r"\bMutex\s*[<(]|\bpthread_(?:mutex|rwlock|spin)_\w+|\bNS(?:Recursive)?Lock\b|\bDispatch\w+")
+
+
+def check_locks(name, source):
+    """One lock, whose order debug builds check; and no thread of libdispatch, which ends the process at will."""
+    if name == "MartletCore" and "struct Lock<" in source.code:
+        return
+    for match in FOREIGN_LOCK.finditer(source.code):
+        yield source.line_of(match.start()), "foreign-lock", f"'{match.group(0).strip()}': use Lock, or a task"
+
+
+GROUP = re.compile(r"^(?:readonly )?(clients|accounts)\+?='(.*)'$", re.MULTILINE)
+SUITE = re.compile(
+    r"^(?:@\w+(?:\([^\n]*\))?\s+)*(?:\w+\s+)?(?:struct|class|enum|actor|extension)\s+(`[^`\n]+`|\w+)", re.MULTILINE)
+ASYNC_TEST = re.compile(r"\bfunc\s+`[^`\n]+`\([^{]*?\)\s*async\b")
+
+
+def test_groups(root):
+    """What selects the tests that wait in tasks, by the script that runs all tests."""
+    script = root / "test"
+    if not script.is_file():
+        return []
+    patterns = {}
+    for name, pattern in GROUP.findall(script.read_text(encoding="utf-8")):
+        patterns[name] = patterns.get(name, "") + pattern
+    return [re.compile(pattern) for pattern in patterns.values()]
+
+
+def check_test_groups(groups, source):
+    """Black-box tests block the threads of their process: a test that waits in a task would wait for them."""
+    suites = [(match.start(1), match.group(1)) for match in SUITE.finditer(source.text)]
+    for match in ASYNC_TEST.finditer(source.text):
+        suite = next((name for start, name in reversed(suites) if start < match.start()), "")
+        if not any(group.match("IntegrationTests." + suite) for group in groups):
+            line = source.line_of(match.start())
+            yield line, "test-group", f"{suite} has tests that wait in tasks: name it in a group of ./test of such ones"
 
 
 def check_documentation(source):

@@ -25,6 +25,7 @@ PACKAGE = {
         {"name": "MartletProvider", "dependencies": [{"byName": ["MartletCore", None]}]},
         {"name": "MartletSession", "dependencies": []},
         {"name": "Good", "path": "Sources/Good", "dependencies": [{"target": ["MartletCore", None]}]},
+        {"name": "IntegrationTests", "path": "Tests/Integration", "dependencies": []},
         {"name": "Bad", "path": "Sources/Bad", "dependencies": []},
         {
             "name": "BadProvider", "path": "Plugins/BadProvider",
@@ -69,7 +70,10 @@ public struct Good: Hashable {
     "Sources/Bad/ForceCast.swift": "let a = b as! Int\n",
     "Sources/Bad/FatalError.swift": "func a() { fatalError(\"no\") }\n",
     "Sources/Bad/ForceUnwrap.swift": 'let a = "\\(b!)"\n',
+    "Sources/Bad/Prefix.swift": 'let a = "mno_"\nlet b = "mxy_"\n// "mat_" is one, too.\n',
+    "Sources/Bad/OwnToken.swift": '/// The list.\npackage enum OwnToken: String { case access = "mat_" }\n',
     "Sources/Bad/Unchecked.swift": "final class A: @unchecked Sendable {}\n",
+    "Sources/Bad/Mutex.swift": "let a = Mutex(0)\nlet b: Mutex<Int>\n// A Mutex(0)\nDispatchQueue.main.sync {}\nlet c = Lock(0)\n",
     "Sources/Bad/Documentation.swift": "\npublic struct A {\n    /// Works.\n    package func a() {}\n    let b = 1\n}\n",
     "Sources/Bad/Documentation2.swift": "struct A {\n    package static func a() {}\n}\n",
     "Plugins/BadProvider/Import.swift": "import MartletProvider\nimport MartletIO\n",
@@ -78,6 +82,13 @@ public struct Good: Hashable {
         "let a = b - 1\nlet a = b.count - c\nlet a = b - c.count\nlet a = b &- c\nlet a = b - c\nlet a = -b\n"
     ),
     "Sources/MartletIO/Difference.swift": "let a = b - c\n",
+    "Tests/Integration/Waiting.swift": (
+        "@Suite struct `A store` {\n    @Test func `waits`() async throws {}\n}\n"
+        "@Suite(.serialized) struct Blocking {\n    @Test func `blocks`() throws { work() }\n}\n"
+        "@Suite struct Blockings {\n    @Test(arguments: [1])\n    func `waits, too`(_ a: Int) async {}\n}\n"
+        "@Suite struct AccountTests {\n    @Test func `waits`() async {}\n}\n"
+    ),
+    "test": "clients='IntegrationTests\\.(Redis'\nclients+='|`(A store)`)'\nreadonly accounts='IntegrationTests\\.Account'\n",
     "Sources/MartletIO/Fine.swift": "final class A: @unchecked Sendable {}\n",
 }
 
@@ -91,10 +102,16 @@ EXPECTED = {
     ("Sources/Bad/ForceCast.swift", 1, "no-force-cast"),
     ("Sources/Bad/FatalError.swift", 1, "no-fatal-error"),
     ("Sources/Bad/ForceUnwrap.swift", 1, "no-force-unwrap"),
+    ("Sources/Bad/Prefix.swift", 2, "token-prefix"),
+    ("Sources/Bad/Prefix.swift", 3, "token-prefix"),
     ("Sources/Bad/Unchecked.swift", 1, "unchecked-concurrency"),
+    ("Sources/Bad/Mutex.swift", 1, "foreign-lock"),
+    ("Sources/Bad/Mutex.swift", 2, "foreign-lock"),
+    ("Sources/Bad/Mutex.swift", 4, "foreign-lock"),
     ("Sources/MartletSession/Difference.swift", 5, "unchecked-difference"),
     ("Sources/Bad/Documentation.swift", 2, "documentation"),
     ("Sources/Bad/Documentation2.swift", 2, "documentation"),
+    ("Tests/Integration/Waiting.swift", 9, "test-group"),
     ("Plugins/BadProvider/Import.swift", 2, "plugin-import"),
     ("Plugins/BundledProviders/Import.swift", 2, "plugin-import"),
 }

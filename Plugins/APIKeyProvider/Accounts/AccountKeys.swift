@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// The keys in the account store, most of which are known without asking it.
 final class AccountKeys: Sendable {
@@ -25,18 +24,17 @@ final class AccountKeys: Sendable {
 
     /// How many lookups run concurrently, so that made-up keys leave the account store to others.
     private static let concurrentLookups = 32
-    private static let queuedLookups = 1024
 
     let store: any APIKeyStoring
     private let clock: Clock
-    private let cache: Mutex<KeyCache>
-    private let lookups = FairSemaphore(permits: concurrentLookups, queue: queuedLookups)
+    private let cache: Lock<KeyCache>
+    private let lookups = FairSemaphore(.keyLookups, permits: concurrentLookups)
 
     init(_ store: any APIKeyStoring, clock: Clock, maximumStale: Duration, limits: KeyCache.Limits = KeyCache.Limits())
     {
         self.store = store
         self.clock = clock
-        cache = Mutex(KeyCache(maximumStale: maximumStale, limits: limits))
+        cache = Lock(KeyCache(maximumStale: maximumStale, limits: limits))
     }
 
     var count: Int { cache.withLock { $0.count } }

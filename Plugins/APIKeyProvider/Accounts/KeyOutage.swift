@@ -1,4 +1,4 @@
-private import Synchronization
+internal import MartletCore
 
 /// Whether the changes of keys can be read, and what of that is logged.
 final class KeyOutage: Sendable {
@@ -16,7 +16,7 @@ final class KeyOutage: Sendable {
         var isStale = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     var isFailing: Bool { state.withLock { $0.isFailing } }
 

@@ -1,7 +1,6 @@
 internal import MartletCore
 private import MartletCrypto
 internal import MartletProvider
-private import Synchronization
 
 /// A file of keys on disk, which is read again when it has changed.
 ///
@@ -34,7 +33,7 @@ final class KeyFile: Sendable {
     let path: String
     /// Whether there was no file.
     let wasMissing: Bool
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Reads a file; one that is not there has no keys.
     /// - Throws: all errors in it.
@@ -43,7 +42,7 @@ final class KeyFile: Sendable {
         let version = try Self.read(path)
         wasMissing = version == nil
         // The first refresh reads the file again, so that a write in between is not missed.
-        state = Mutex(State(table: version?.table ?? KeyTable(), digest: version?.digest ?? [], stamp: nil))
+        state = Lock(State(table: version?.table ?? KeyTable(), digest: version?.digest ?? [], stamp: nil))
     }
 
     /// How many keys the last valid version has.

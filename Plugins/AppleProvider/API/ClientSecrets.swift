@@ -1,7 +1,6 @@
 internal import MartletCore
 internal import MartletCrypto
 private import MartletJSON
-private import Synchronization
 
 /// Mints the client secrets of Apple's API: ES256 tokens that live 10 minutes, cached for each client id.
 final class ClientSecrets: Sendable {
@@ -21,7 +20,7 @@ final class ClientSecrets: Sendable {
     private let key: DeveloperKey
     private let audience: String
     /// By client id; only configured ones are asked for.
-    private let minted = Mutex<[String: Minted]>([:])
+    private let minted = Lock<[String: Minted]>([:])
 
     /// - Parameter audience: the `aud` of the secrets: Apple's issuer.
     init(team: String, key: DeveloperKey, audience: String) {

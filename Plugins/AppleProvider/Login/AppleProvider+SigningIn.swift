@@ -20,19 +20,21 @@ extension AppleProvider: SigningIn {
             let nonce = try checks.checkNonce()
             // Before anything is consumed: without capacity for the call the app can repeat the login.
             let client = request.authorizationCode == nil ? nil : try await client?.reserved(until: context.deadline)
-            if let nonce { try await consume(nonce) }
+            if let nonce { try await consume(nonce, in: context) }
             var grant: ProviderGrant?
+            var isExchanged = false
             if let client, let code = request.authorizationCode {
                 // Of an app: Apple rejects a redirect_uri.
                 let holder = CodeExchange.Holder(
                     clientID: token.audience, redirectURI: nil,
                     codeVerifier: nil)
                 grant = try await CodeExchange(provider: self, client: client)
-                    .run(code, of: holder, with: token, at: context.now, until: context.deadline).grant
+                    .run(code, of: holder, with: token, in: context).grant
+                isExchanged = true
             }
             return SignIn(
                 identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:],
-                grant: grant)
+                grant: grant, isFresh: isExchanged)
         } catch {
             throw Self.authenticationError(error)
         }
@@ -42,11 +44,11 @@ extension AppleProvider: SigningIn {
     ///
     /// A nonce that the gateway issued is accepted once under either policy: after its removal from the store it does
     /// not pass for an app's own.
-    private func consume(_ nonce: String) async throws(AppleError) {
-        switch await context.consumeNonce(nonce) {
+    private func consume(_ nonce: String, in login: AuthenticationContext) async throws(AppleError) {
+        switch await context.consumeNonce(nonce, in: login) {
         case .found: break
         case .miss: if configuration.nonce == .required || context.isIssued(nonce) { throw .nonceReused }
-        case .unavailable(let error): throw .storeUnavailable("nonce lookup failed [\(error.code)]")
+        case .unavailable(let error): throw AppleError(error, "nonce lookup failed")
         }
     }
 }

@@ -31,42 +31,41 @@ struct CodeExchange: Sendable {
 
     /// - Parameters:
     ///   - login: the verified token that came with the code; `nil` if none did.
-    ///   - now: when the login arrived.
+    ///   - context: of the login.
     /// - Throws: `rejected` for a code that was used or does not belong to the token, `unavailable` if Apple's
     ///   response proves nothing.
     func run(
-        _ code: Secret, of holder: Holder, with login: VerifiedToken?, at now: UnixTime,
-        until deadline: MonotonicTime
+        _ code: Secret, of holder: Holder, with login: VerifiedToken?, in context: AuthenticationContext
     ) async throws(AppleError) -> Exchanged {
-        try await claim(code)
+        try await claim(code, in: context)
         var fields = [(name: "grant_type", value: "authorization_code"), (name: "code", value: code.text)]
         if let redirectURI = holder.redirectURI { fields.append((name: "redirect_uri", value: redirectURI)) }
         if let verifier = holder.codeVerifier { fields.append((name: "code_verifier", value: verifier.text)) }
         let granted: TokenResponse.Granted
-        switch try await client.requestToken(fields, for: holder.clientID, until: deadline) {
+        switch try await client.requestToken(fields, for: holder.clientID, until: context.deadline) {
         case .granted(let tokens): granted = tokens
         case .refused(.invalidGrant): throw .codeRejected
         case .refused(let error): throw .apiRefused(error)
         case .throttled: throw .apiThrottled
         case .unknown(let what): throw .apiBadResponse(what)
         }
-        let token = try await verified(granted.identityToken, at: now)
+        let token = try await verified(granted.identityToken, at: context.now)
         try ExchangeChecks(login: login, audience: holder.clientID, accessToken: granted.accessToken)
             .check(token)
         return Exchanged(
             token: token, grant: granted.refreshToken.map { ProviderGrant(client: holder.clientID, token: $0) })
     }
 
-    private func claim(_ code: Secret) async throws(AppleError) {
+    private func claim(_ code: Secret, in login: AuthenticationContext) async throws(AppleError) {
         let digest = Base64URL.encode(code.withBytes { SHA256.digest($0) })
         let context = provider.context
         let isFirst: Bool
         do throws(StoreError) {
-            isFirst = try await context.store.partition(.codes).setIfAbsent(
+            isFirst = try await context.store.partition(.codes, for: login.owner).setIfAbsent(
                 [1], for: context.storeKey(sharedBy: AppleProvider.kind, "code:\(digest)"),
                 lifetime: Self.claimLifetime)
         } catch {
-            throw .storeUnavailable("claiming a code failed [\(error.code)]")
+            throw AppleError(error, "claiming a code failed")
         }
         guard isFirst else { throw .codeReused }
     }

@@ -78,7 +78,7 @@ extension AppleProvider: Redirecting {
             clientID: web.clientID.value, redirectURI: attempt.redirectURI,
             codeVerifier: web.usesCodeChallenge.value ? attempt.codeVerifier : nil)
         let exchanged = try await CodeExchange(provider: self, client: ready)
-            .run(login.code, of: holder, with: token, at: context.now, until: context.deadline)
+            .run(login.code, of: holder, with: token, in: context)
         try checks.check(exchanged.token)
         return Self.signIn(token ?? exchanged.token, login, grant: exchanged.grant)
     }
@@ -101,6 +101,7 @@ extension AppleProvider: Redirecting {
         _ token: VerifiedToken, _ login: WebResponse.Login, grant: ProviderGrant?
     ) -> SignIn {
         SignIn(
-            identity: token.identity, storedClaims: login.name.map { ["name": .string($0)] } ?? [:], grant: grant)
+            identity: token.identity, storedClaims: login.name.map { ["name": .string($0)] } ?? [:], grant: grant,
+            isFresh: grant != nil)
     }
 }

@@ -54,6 +54,24 @@ struct VerifyCall {
     }
 }
 
+/// What became of a call.
+struct VerifyOutcome {
+    /// What it says of the service: only an outage keeps others from calling it.
+    enum Service { case works, fails, unknown }
+
+    let result: Result<VerifyResponse, AuthenticationError>
+    let service: Service
+    /// What is wrong with a response that is not usable.
+    var malformed: String?
+}
+
+extension VerifyOutcome {
+    init(_ error: AuthenticationError, _ service: Service) { self.init(result: .failure(error), service: service) }
+
+    /// Whether nothing was said of the credential.
+    var isFailure: Bool { if case .failure = result { true } else { false } }
+}
+
 /// Sends calls to the service.
 struct VerifyClient: Sendable {
     private let address: ServiceAddress
@@ -68,31 +86,52 @@ struct VerifyClient: Sendable {
         self.context = context
     }
 
-    /// Sends a call and reads the response.
+    /// Sends a call and reads the response. A result of `unavailable` says nothing of the credential.
     /// - Parameter isRepeatable: whether the service may get it twice where a connection breaks.
-    /// - Throws: `unavailable`: nothing was said of the credential.
-    func send(
-        _ body: [UInt8], isRepeatable: Bool, until deadline: MonotonicTime
-    ) async throws(AuthenticationError) -> VerifyResponse {
+    func send(_ body: [UInt8], isRepeatable: Bool, until deadline: MonotonicTime) async -> VerifyOutcome {
         let rest = deadline.since(context.clock.monotonicTime)
-        guard rest > .zero else { throw .unavailable(.httpTimeout) }
+        guard rest > .zero else { return VerifyOutcome(.unavailable(.httpTimeout), .unknown) }
+        let headers: [(name: String, value: String)]
+        do throws(AuthenticationError) { headers = try signature(of: body) } catch {
+            return VerifyOutcome(error, .unknown)
+        }
         let call = HTTPCall(
             address.url.text, socket: address.socket, content: .body(body, type: "application/json"),
-            headers: [("Accept", "application/json")] + (try signature(of: body)), timeout: min(timeout, rest),
+            headers: [("Accept", "application/json")] + headers, timeout: min(timeout, rest),
             maximumBytes: VerifyResponse.maximumBytes, isRepeatable: isRepeatable)
         let response: HTTPCallResponse
         do throws(HTTPCallError) { response = try await context.http.send(call) } catch {
-            throw .unavailable(error.code == "fetch.timeout" ? .httpTimeout : .httpUnreachable, cause: error)
+            guard error.code != "fetch.overloaded" else {
+                return VerifyOutcome(.unavailable(.httpOverloaded, retryAfter: .seconds(1), cause: error), .unknown)
+            }
+            let isTimeout = error.code == "fetch.timeout"
+            // A call that had to wait until its time was nearly over says nothing of the service.
+            let hadTime = call.timeout >= min(timeout, Self.fairTimeout)
+            let fails = isTimeout ? hadTime : Self.outages.contains(error.code)
+            return VerifyOutcome(
+                .unavailable(isTimeout ? .httpTimeout : .httpUnreachable, cause: error), fails ? .fails : .unknown)
         }
         if response.status == 429 || response.status >= 500 {
-            throw .unavailable(.httpUnavailable, retryAfter: response.retryAfter)
+            return VerifyOutcome(
+                .unavailable(.httpUnavailable, retryAfter: response.retryAfter),
+                response.status == 429 ? .works : .fails)
         }
         do throws(VerifyResponse.Malformed) {
-            return try VerifyResponse(response, at: context.clock.unixTime)
+            return VerifyOutcome(
+                result: .success(try VerifyResponse(response, at: context.clock.unixTime)), service: .works)
         } catch {
-            throw .unavailable(.httpBadResponse, cause: error)
+            return VerifyOutcome(
+                result: .failure(.unavailable(.httpBadResponse, cause: error)), service: .works,
+                malformed: error.reason)
         }
     }
+
+    /// Long enough for a service that works.
+    private static let fairTimeout = Duration.seconds(1)
+    /// Failures to connect. The others may be caused by what one client sends, or by a full queue.
+    private static let outages: Set<ErrorCode> = [
+        "fetch.unreachable", "fetch.tls_failed", "fetch.certificate_untrusted",
+    ]
 
     /// The headers of Standard Webhooks, with an id of this call alone.
     private func signature(of body: [UInt8]) throws(AuthenticationError) -> [(name: String, value: String)] {

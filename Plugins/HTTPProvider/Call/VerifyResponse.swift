@@ -29,6 +29,9 @@ enum VerifyResponse {
     case inactive(code: String?, Reuse)
     /// The caller is known, but not allowed.
     case denied
+    /// The service cannot read what the client sent.
+    /// - Parameter errors: what is wrong with the members of a login's body, if the service says it.
+    case unreadable([BodyError])
 }
 
 extension VerifyResponse {
@@ -52,9 +55,31 @@ extension VerifyResponse {
         case 200: try self.init(body: response.body, at: now)
         case 401: self = .inactive(code: nil, Reuse())
         case 403: self = .denied
+        case 400, 422: self = .unreadable(Self.errors(in: response.body))
         default: throw Malformed("status \(response.status)")
         }
     }
+
+    /// `{ "errors": [{ "pointer": "/code", "code": "missing", "detail": "The code is missing." }] }`; what has another
+    /// form is left out.
+    private static func errors(in body: [UInt8]) -> [BodyError] {
+        let errors = (try? JSON.parse(body, limits: limits))?.object?["errors"]?.array ?? []
+        return errors.prefix(maximumErrors).compactMap { error in
+            guard let error = error.object, let pointer = error["pointer"]?.string, pointer.utf8.count <= 128,
+                pointer.isEmpty || pointer.utf8.first == UInt8(ascii: "/")
+            else { return nil }
+            let path = pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
+                String($0.replacing("~1", with: "/").replacing("~0", with: "~"))
+            }
+            let detail = error["detail"]?.string.flatMap { text in
+                text.utf8.count <= 256 && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) } ? text : nil
+            }
+            return BodyError(
+                path, error["code"]?.string.flatMap(BodyError.Code.init(rawValue:)) ?? .invalid, detail: detail)
+        }
+    }
+
+    private static let maximumErrors = 16
 
     private init(body: [UInt8], at now: UnixTime) throws(Malformed) {
         let value: JSONValue

@@ -5,8 +5,6 @@ internal import MartletProvider
 /// An entry of `accepts`.
 struct AcceptBlock: ConfigurationDecodable {
     private static let maximumBytes = 64
-    /// The prefixes of the gateway's own tokens.
-    private static let reserved = ["mat_", "mrt_"]
 
     let bearerPrefix: Located<String>
 
@@ -18,10 +16,10 @@ struct AcceptBlock: ConfigurationDecodable {
                 .configBadValue, at: bearerPrefix.location,
                 "bearer_prefix: must be 1 to \(Self.maximumBytes) characters of a bearer token")
         }
-        guard !Self.reserved.contains(where: { text.hasPrefix($0) || $0.hasPrefix(text) }) else {
+        if let own = OwnToken.allCases.first(where: { text.hasPrefix($0.prefix) || $0.prefix.hasPrefix(text) }) {
             throw ConfigurationError(
                 .configBadValue, at: bearerPrefix.location,
-                "bearer_prefix: 'mat_' and 'mrt_' are the gateway's own tokens")
+                "bearer_prefix: tokens that begin with '\(own.prefix)' are the gateway's own")
         }
     }
 

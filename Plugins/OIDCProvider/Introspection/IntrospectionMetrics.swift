@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// Counts the calls about opaque tokens, and knows whether the last one failed.
 final class IntrospectionMetrics: Sendable {
@@ -10,7 +9,7 @@ final class IntrospectionMetrics: Sendable {
         var lastError: ErrorCode?
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Counts a call.
     /// - Parameter failure: why there is no response; `nil` if there is one, whatever it says.

@@ -1,7 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// The discovery document of an issuer: fetched at the start, refreshed in the background, kept while the issuer fails.
 ///
@@ -24,8 +23,6 @@ final class Discovery: Sendable {
         var failuresInARow = 0
         var lastError: ErrorCode?
         var dueAt: MonotonicTime?
-        var refresh: Task<Void, Never>?
-        var background: Task<Void, Never>?
     }
 
     /// What is shown of the document.
@@ -42,7 +39,9 @@ final class Discovery: Sendable {
     private let timeout: Duration
     private let needsKeys: Bool
     private let onDocument: @Sendable (DiscoveryDocument) async -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
+    private let fetching = SharedWork()
+    private let background = RepeatedWork()
 
     /// - Parameters:
     ///   - needsKeys: whether a document without `jwks_uri` is of no use.
@@ -64,9 +63,8 @@ final class Discovery: Sendable {
     /// Whether there is no document, and none is looked for before a pause has ended.
     var isPausing: Bool {
         let now = context.clock.monotonicTime
-        return state.withLock { state in
-            state.document == nil && state.refresh == nil && (state.dueAt.map { now < $0 } ?? false)
-        }
+        guard !fetching.isRunning else { return false }
+        return state.withLock { $0.document == nil && ($0.dueAt.map { now < $0 } ?? false) }
     }
 
     var status: Status {
@@ -89,24 +87,11 @@ final class Discovery: Sendable {
     /// Fetches the document and starts refreshing it.
     func start() async {
         await refresh()
-        state.withLock { state in
-            guard state.background == nil else { return }
-            state.background = Task.detached { [weak self] in
-                while let pause = self?.pause {
-                    do { try await Task.sleep(for: pause) } catch { return }
-                    await self?.refresh()
-                }
-            }
-        }
+        background.start(after: { [weak self] in self?.pause }, { [weak self] in await self?.refresh() })
     }
 
     /// Stops refreshing.
-    func stop() {
-        state.withLock { state in
-            state.background?.cancel()
-            state.background = nil
-        }
-    }
+    func stop() { background.cancel() }
 
     private var pause: Duration {
         let now = context.clock.monotonicTime
@@ -114,16 +99,7 @@ final class Discovery: Sendable {
     }
 
     /// Joins the request in progress or makes one.
-    func refresh() async {
-        let task = state.withLock { state in
-            if let running = state.refresh { return running }
-            // Detached: it belongs to all who wait, whoever of them is cancelled.
-            let task = Task.detached { await self.perform() }
-            state.refresh = task
-            return task
-        }
-        await task.value
-    }
+    func refresh() async { await fetching.run { await self.perform() } }
 
     private func perform() async {
         do throws(OIDCError) {
@@ -131,12 +107,11 @@ final class Discovery: Sendable {
             let document = try parse(bytes)
             await adopt(document, fetched: true)
             // Without the copy, an instance that starts while the issuer is unavailable waits for it.
-            try? await context.store.partition(.keys).set(bytes, for: copyKey, lifetime: Self.copyLifetime)
+            try? await copies.set(bytes, for: copyKey, lifetime: Self.copyLifetime)
         } catch {
             note(error)
             if document == nil, let copy = await storedCopy() { await adopt(copy, fetched: false) }
         }
-        state.withLock { $0.refresh = nil }
     }
 
     private func adopt(_ document: DiscoveryDocument, fetched: Bool) async {
@@ -194,12 +169,13 @@ final class Discovery: Sendable {
     }
 
     private func storedCopy() async -> DiscoveryDocument? {
-        guard case .found(let bytes) = await context.store.partition(.keys).replicatedValue(for: copyKey) else {
+        guard case .found(let bytes) = await copies.replicatedValue(for: copyKey) else {
             return nil
         }
         return try? parse(bytes)
     }
 
+    private var copies: any SharedStoring { context.store.partition(.keys, for: .gateway) }
     private var copyKey: String { context.storeKey("discovery:\(issuer)") }
 }
 

@@ -2,7 +2,6 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
 internal import MartletProvider
-private import Synchronization
 
 /// The keys of the issuer: at a URL that is configured, at one that is discovered, or in a file.
 enum KeySource: Sendable {
@@ -82,7 +81,7 @@ final class DiscoveredKeys: Sendable {
 
     private let context: ProviderContext
     private let algorithms: Set<SignatureAlgorithm>
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(context: ProviderContext, algorithms: Set<SignatureAlgorithm>) {
         self.context = context

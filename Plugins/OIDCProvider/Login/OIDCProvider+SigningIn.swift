@@ -23,7 +23,7 @@ extension OIDCProvider: SigningIn {
             let verified = try await verifyFetchingKey(token, for: .login, at: context.now, log: &log)
             let sent = nonce?.isEmpty == true ? nil : nonce
             if let used = try Self.nonce(sent, of: verified, under: login.nonce) {
-                try await consume(used, under: login.nonce)
+                try await consume(used, under: login.nonce, in: context)
             }
             return SignIn(identity: verified.identity)
         } catch {
@@ -45,14 +45,16 @@ extension OIDCProvider: SigningIn {
     }
 
     /// Consumes a nonce; under `optional` it may also be the app's own, which the store does not know.
-    private func consume(_ nonce: String, under policy: LoginBlock.NoncePolicy) async throws(OIDCError) {
-        switch await context.consumeNonce(nonce) {
+    private func consume(
+        _ nonce: String, under policy: LoginBlock.NoncePolicy, in login: AuthenticationContext
+    ) async throws(OIDCError) {
+        switch await context.consumeNonce(nonce, in: login) {
         case .found: break
         case .miss:
             guard policy == .optional, !context.isIssued(nonce) else {
                 throw .rejected("nonce_reused", "the nonce was used, has expired or was not issued here")
             }
-        case .unavailable(let error): throw .unavailable("store_unavailable", "nonce lookup failed [\(error.code)]")
+        case .unavailable(let error): throw OIDCError(error, "nonce lookup failed")
         }
     }
 }

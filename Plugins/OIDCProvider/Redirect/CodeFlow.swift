@@ -24,7 +24,7 @@ struct CodeFlow {
         // Before anything is consumed: without capacity for the calls the user can try again.
         let client = try await IssuerClient(provider.context, timeout: provider.configuration.timeout)
             .reserved(until: context.deadline)
-        try await claim(code)
+        try await claim(code, in: context)
         let granted = try await exchange(code, of: attempt, by: client, until: context.deadline)
         var log = CheckLog(recorded: false)
         let credential = Credential(bearer: granted.identityToken.withBytes { $0.map(\.self) })
@@ -32,22 +32,22 @@ struct CodeFlow {
         try IdentityTokenBinding(payload: verified.payload).checkNonce(attempt.nonce)
         try IdentityTokenBinding(payload: verified.payload)
             .checkAccessToken(granted.accessToken, algorithm: verified.algorithm)
-        guard web.fetchesUserInfo else { return SignIn(identity: verified.identity) }
+        guard web.fetchesUserInfo else { return SignIn(identity: verified.identity, isFresh: true) }
         let claims = try await userInfo(granted.accessToken, of: verified, by: client, until: context.deadline)
-        return SignIn(identity: verified.identity.withClaims(claims))
+        return SignIn(identity: verified.identity.withClaims(claims), isFresh: true)
     }
 
-    private func claim(_ code: Secret) async throws(OIDCError) {
+    private func claim(_ code: Secret, in login: AuthenticationContext) async throws(OIDCError) {
         let issuer = Array(provider.configuration.issuer.value.utf8)
         let digest = Base64URL.encode(code.withBytes { SHA256.digest(issuer + [0] + $0) })
         let context = provider.context
         let isFirst: Bool
         do throws(StoreError) {
-            isFirst = try await context.store.partition(.codes).setIfAbsent(
+            isFirst = try await context.store.partition(.codes, for: login.owner).setIfAbsent(
                 [1], for: context.storeKey(sharedBy: OIDCProvider.kind, "code:\(digest)"),
                 lifetime: Self.claimLifetime)
         } catch {
-            throw .unavailable("store_unavailable", "claiming a code failed [\(error.code)]")
+            throw OIDCError(error, "claiming a code failed")
         }
         guard isFirst else { throw .rejected("code_reused", "the code was used before") }
     }

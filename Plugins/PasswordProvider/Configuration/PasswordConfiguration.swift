@@ -95,6 +95,12 @@ extension PasswordConfiguration {
                 diagnostics.error(.configBadValue, at: location, "\(key): needs users: accounts")
             }
         }
+        if let register, register.registration != nil, register.verification.value == .none {
+            let end = reset?.reset == nil ? "for ever: nothing proves it" : "until its owner resets the password"
+            diagnostics.warning(
+                .configInsecure, at: register.verification.location,
+                "verify: with none a client can register the address of another person, and use the account \(end)")
+        }
         if !hash.parameters.areRecommended {
             diagnostics.warning(
                 .configInsecure, at: hash.location,

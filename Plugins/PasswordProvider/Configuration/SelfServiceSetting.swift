@@ -16,7 +16,7 @@ struct RegisterSetting: ConfigurationDecodable {
     enum Requirement: String, CaseIterable, ConfigurationValue { case name }
 
     let isEnabled: Bool
-    let verification: Verification
+    let verification: Located<Verification>
     let requirements: [Requirement]
     let link: LinkTemplate?
     let location: SourceLocation
@@ -24,7 +24,7 @@ struct RegisterSetting: ConfigurationDecodable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         location = reader.location
         isEnabled = reader.optional("enabled", default: false)
-        verification = reader.optional("verify", default: .email)
+        verification = reader.optional("verify", default: Located(.email, at: reader.location))
         requirements = reader.optional("require", default: [])
         link = reader.optional("link")
     }
@@ -37,7 +37,7 @@ struct RegisterSetting: ConfigurationDecodable {
                 "`email`: a user exists once a link that was mailed to the address is used."),
             .optional(
                 "require", .list(.choice(Requirement.allCases.map(\.rawValue)), nonEmpty: false), default: "[]",
-                "Members that a registration must have besides `email` and `password`."),
+                "Members that a registration must have besides `email`."),
             .optional(
                 "link", LinkTemplate.shape,
                 "The page that verifies an address; it gets the one-time token as `{token}`."),
@@ -47,7 +47,7 @@ struct RegisterSetting: ConfigurationDecodable {
     var registration: PasswordSelfService.Registration? {
         guard isEnabled else { return nil }
         return PasswordSelfService.Registration(
-            verifiesAddress: verification == .email, requiresName: requirements.contains(.name), link: link)
+            verifiesAddress: verification.value == .email, requiresName: requirements.contains(.name), link: link)
     }
 }
 

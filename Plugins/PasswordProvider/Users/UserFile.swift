@@ -1,7 +1,6 @@
 private import Glibc
 internal import MartletCore
 private import MartletCrypto
-private import Synchronization
 
 /// An htpasswd file on disk, which is read again when it has changed.
 ///
@@ -46,7 +45,7 @@ final class UserFile: Sendable {
     private static let timeResolution = 1
 
     let path: String
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// Reads a file.
     /// - Throws: all errors in it.
@@ -54,7 +53,7 @@ final class UserFile: Sendable {
         self.path = path
         let version = try Self.read(path)
         // The first refresh reads the file again, so that a write in between is not missed.
-        state = Mutex(State(users: version.users, digest: version.digest, stamp: nil))
+        state = Lock(State(users: version.users, digest: version.digest, stamp: nil))
     }
 
     /// The users of the last valid version.

@@ -122,7 +122,7 @@ struct CodeExchange: Sendable {
         let bytes = encrypted.text.withBytes { $0 } + [0] + encrypted.vector.withBytes { $0 }
         let digest = Base64URL.encode(SHA256.digest(Array(request.app.id.utf8) + [0] + bytes))
         do throws(StoreError) {
-            return try await context.store.partition(.codes).setIfAbsent(
+            return try await context.store.partition(.codes, for: request.owner).setIfAbsent(
                 [1], for: context.storeKey("data:\(digest)"), lifetime: Self.replayWindow)
         } catch {
             throw .storeUnavailable(error)

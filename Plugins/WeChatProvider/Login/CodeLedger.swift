@@ -31,8 +31,8 @@ struct CodeLedger: Sendable {
 
     init(_ request: LoginRequest, context: ProviderContext, sleep: @escaping @Sendable (Duration) async -> Void) {
         let digest = request.digest
-        claims = context.store.partition(.codes)
-        outcomes = context.store.partition(.outcomes)
+        claims = context.store.partition(.codes, for: request.owner)
+        outcomes = context.store.partition(.outcomes, for: request.owner)
         clock = context.clock
         logger = context.logger
         claimKey = context.storeKey(sharedBy: WeChatProvider.kind, "code:\(digest)")

@@ -14,6 +14,8 @@ struct LoginRequest: Sendable {
     let data: MiniProgramData?
     /// The provider's name: of two providers with the same application only one may send a code.
     private let provider: String
+    /// The client's network.
+    let owner: WorkOwner
     /// The scope in which an identical request gets the same result; `nil` if none does.
     private let scope: [UInt8]?
 
@@ -23,6 +25,7 @@ struct LoginRequest: Sendable {
     ) throws(AuthenticationError) {
         self.provider = provider
         scope = login.repetitionScope
+        owner = login.owner
         app = try Self.app(of: form, in: configuration.apps)
         code = try form.requiredSecret("code")
         guard code.withBytes({ isToken($0, maximum: Self.maximumCodeBytes) }) else { throw .badCode }
@@ -39,6 +42,7 @@ struct LoginRequest: Sendable {
         guard code.withBytes({ isToken($0, maximum: Self.maximumCodeBytes) }) else { throw .badCode }
         (self.app, self.code, self.provider) = (app, code, provider)
         scope = login.repetitionScope
+        owner = login.owner
         data = nil
     }
 

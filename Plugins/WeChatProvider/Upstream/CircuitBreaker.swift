@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// A circuit breaker for calls with an id or a secret that WeChat has rejected repeatedly.
 ///
@@ -17,7 +16,7 @@ final class CircuitBreaker: Sendable {
         var openUntil = MonotonicTime(nanoseconds: .min)
     }
 
-    private let states: Mutex<[String: State]> = Mutex([:])
+    private let states: Lock<[String: State]> = Lock([:])
 
     /// - Throws: the last error, while an app's breaker is open.
     func check(_ app: String, at now: MonotonicTime) throws(AuthenticationError) {

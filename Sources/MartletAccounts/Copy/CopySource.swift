@@ -1,11 +1,10 @@
 internal import Glibc
 internal import MartletCore
-private import Synchronization
 
 /// The SQLite file that accounts are copied from: one read transaction, on a thread of its own.
 final class CopySource: Sendable {
     private final class Slot: Sendable {
-        let connection = Mutex<SQLiteConnection?>(nil)
+        let connection = Lock<SQLiteConnection?>(nil, .database)
     }
 
     private static let busyTimeout = Duration.seconds(5)
@@ -17,7 +16,7 @@ final class CopySource: Sendable {
 
     init(path: String, clock: Clock) {
         self.path = path
-        thread = ThreadPool(name: "accounts-copy", threads: 1, queue: 4, niceness: 0, clock: clock)
+        thread = ThreadPool(.undivided, name: "accounts-copy", threads: 1, queue: 4, niceness: 0, clock: clock)
     }
 
     /// Begins the read transaction: later changes are not seen.

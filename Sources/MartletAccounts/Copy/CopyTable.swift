@@ -35,6 +35,7 @@ struct CopyTable: Sendable {
             [
                 "#created_at", "kept_claims", "#disabled_at", "claims", "rule_claims", "#claims_version",
                 "#deletion_at", "deletion_reason", "#deletion_announced", "#deleted_at", "profile_claims",
+                "#reclaimed_at",
             ]),
         CopyTable("account_claims", key: ["account", "name", "value"]),
         CopyTable(
@@ -44,7 +45,9 @@ struct CopyTable: Sendable {
                 "#confirmed_at", "#revoked_at", "#notified_at", "#check_at", "email_digest",
             ]),
         CopyTable("identity_subjects", key: ["provider", "subject"], ["identity"]),
-        CopyTable("users", key: ["key"], ["name", "hash", "#disabled", "#created_at", "#changed_at", "claims"]),
+        CopyTable(
+            "users", key: ["key"],
+            ["name", "hash", "#disabled", "#created_at", "#changed_at", "claims", "#proved_at"]),
         CopyTable(
             "api_keys", key: ["provider", "id"],
             [
@@ -61,9 +64,13 @@ struct CopyTable: Sendable {
         CopyTable(
             "notifications", key: ["provider", "id"], ["type", "subject", "#event_at", "#received_at", "outcome"]),
         CopyTable("ended_sessions", key: ["id"], ["#ended_at"]),
+        CopyTable("departures", key: ["provider", "subject"], ["#departed_at"]),
         CopyTable(
             "password_links", key: ["#number"],
-            ["digest", "#purpose", "provider", "address", "hash", "claims", "#created_at", "#expires_at"],
+            [
+                "digest", "#purpose", "provider", "address", "hash", "claims", "#created_at", "#expires_at", "network",
+                "neighborhood",
+            ],
             isWork: true),
         CopyTable("events", key: ["id"], ["type", "subject", "#created_at", "data"], isWork: true),
         CopyTable(

@@ -65,6 +65,13 @@ internal import MartletIO
         watch(.writable)
     }
 
+    /// What asks the server to end the statement that is running; it waits for the server, so not on the loop. `nil`
+    /// without memory for it.
+    func cancellation() -> PostgreSQLCancellation? {
+        guard state == .ready, let handle = unsafe handle, let request = unsafe PQgetCancel(handle) else { return nil }
+        return unsafe PostgreSQLCancellation(request)
+    }
+
     /// Closes the connection; pending batches fail as lost.
     func close() {
         onReady = {}
@@ -83,6 +90,23 @@ internal import MartletIO
         guard unsafe PQpipelineSync(handle) == 1 else { return fail(lostError()) }
         expected.append(.synchronization)
         flush()
+    }
+}
+
+/// A request to end the running statement of a connection, by a connection of its own.
+@safe final class PostgreSQLCancellation: Sendable {
+    /// Used by one thread, and freed with the last reference.
+    private nonisolated(unsafe) let request: OpaquePointer
+
+    fileprivate init(_ request: OpaquePointer) { unsafe self.request = request }
+
+    deinit { unsafe PQfreeCancel(request) }
+
+    /// Sends the request, and returns when the server has received it.
+    func send() {
+        var message = [CChar](repeating: 0, count: 256)
+        // If it fails, the statement ends by its own timeout.
+        _ = unsafe PQcancel(request, &message, Int32(message.count))
     }
 }
 

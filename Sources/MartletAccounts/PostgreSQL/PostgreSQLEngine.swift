@@ -6,7 +6,7 @@ struct PostgreSQLOptions: Sendable {
     var connections = 8
     /// The timeout of a connection attempt, from name resolution to the end of the handshake.
     var connectTimeout = Duration.seconds(2)
-    /// The timeout of a call, including the wait for a connection; when it expires the connection is closed.
+    /// The timeout of a call, including the wait for a connection; the server is asked to end its statement then.
     var callTimeout = Duration.seconds(2)
     /// How long a statement waits for locks.
     var lockTimeout = Duration.milliseconds(1500)

@@ -21,17 +21,24 @@ class PostgreSQLOperation {
     static let maximumAttempts = 6
 
     let deadline: MonotonicTime
+    /// Who causes it.
+    let owner: WorkOwner
     var timer: LoopTimer?
     var attempts = 0
     /// Whether it fails at the first error.
     var isUnrepeatable = false
     /// The connection it is running on.
     weak var connection: PostgreSQLConnection?
+    /// Whether it was given up while a batch of it is on that connection.
+    var isAbandoned = false
     /// Whether the commit has been sent; after that, a lost connection leaves the outcome unknown.
     var isCommitting = false
     fileprivate(set) var isCompleted = false
 
-    init(deadline: MonotonicTime) { self.deadline = deadline }
+    init(deadline: MonotonicTime) {
+        self.deadline = deadline
+        owner = .current
+    }
 
     /// Whether it can be pipelined with other operations.
     var isReading: Bool { true }

@@ -16,7 +16,7 @@ struct PostgreSQLConfiguration: Sendable {
 
 /// The pool of connections to PostgreSQL and the queue of calls; used on its event loop only.
 ///
-/// Calls start in order of arrival. A transaction has exclusive use of a connection; reads are pipelined on the
+/// Calls start in order of arrival, those of different networks in turn. A transaction has exclusive use of a connection; reads are pipelined on the
 /// connection with the fewest in flight.
 final class PostgreSQLPool {
     private enum SchemaState {
@@ -27,7 +27,9 @@ final class PostgreSQLPool {
 
     private let configuration: PostgreSQLConfiguration
     private var slots: [PostgreSQLSlot] = []
-    private var queue: [PostgreSQLOperation] = []
+    private var queue: FairQueue<PostgreSQLOperation>
+    /// Calls whose turn it is already: one that waits for a connection of its kind, and those that are repeated.
+    private var next: [PostgreSQLOperation] = []
     private var schema = SchemaState.unknown
     private var primary: PrimaryRule
     private let readSettings: Query
@@ -36,9 +38,15 @@ final class PostgreSQLPool {
     /// The last connection error; `nil` while a connection exists or the first attempts are in progress.
     private var outage: AccountError?
     private var isStopped = false
+    /// Waits for servers to receive that a statement is to be cancelled.
+    private let cancellations: ThreadPool
 
     init(_ configuration: PostgreSQLConfiguration) {
         self.configuration = configuration
+        queue = FairQueue(
+            FairQueue<PostgreSQLOperation>.Limits(.accountCalls, total: configuration.options.maximumWaiting))
+        cancellations = ThreadPool(
+            .accountCancellations, name: "martlet-cancel", threads: 1, niceness: 0, clock: configuration.clock)
         let options = configuration.options
         primary = PrimaryRule(acceptsReadOnly: options.isReadOnly)
         readSettings = options.settings(isReading: true)
@@ -65,11 +73,10 @@ final class PostgreSQLPool {
         guard !isStopped else { return }
         isStopped = true
         recorder.stopped()
-        let waiting = queue
-        queue = []
-        for operation in waiting { operation.fail(.stopped) }
+        for operation in takeWaiting() { operation.fail(.stopped) }
         for slot in slots { slot.stop() }
         slots = []
+        cancellations.stop()
         resumeConnectWaiters(.stopped)
     }
 
@@ -87,10 +94,19 @@ final class PostgreSQLPool {
         guard !isStopped else { return operation.fail(.stopped) }
         if let outage { return operation.fail(.notConnected(outage)) }
         if schema == .migrating { return operation.fail(.migrating) }
-        guard queue.count < configuration.options.maximumWaiting else { return operation.fail(.saturated) }
+        switch queue.append(operation, of: operation.owner) {
+        case .rejected: return operation.fail(.saturated)
+        case .queued: break
+        case .queuedInsteadOf(let other): other.fail(.saturated)
+        }
         startTimer(operation)
-        queue.append(operation)
         dispatch()
+    }
+
+    /// Removes all calls that wait.
+    private func takeWaiting() -> [PostgreSQLOperation] {
+        defer { next = [] }
+        return next + queue.popAll()
     }
 
     private func startTimer(_ operation: PostgreSQLOperation) {
@@ -102,13 +118,52 @@ final class PostgreSQLPool {
         }
     }
 
-    /// A running call can be aborted only by closing its connection.
     private func expire(_ operation: PostgreSQLOperation) {
         operation.fail(.timeout)
+        next.removeAll { $0 === operation }
         queue.removeAll { $0 === operation }
-        guard let connection = operation.connection else { return dispatch() }
-        slots.first { $0.connection === connection }?.reconnect(.timeout)
+        guard let connection = operation.connection, let slot = slots.first(where: { $0.connection === connection })
+        else { return dispatch() }
+        operation.isAbandoned = true
+        slot.abandonBatch()
+        abandon(slot, connection)
     }
+
+    /// No call waits for a statement any longer. Its connection is used again when it has ended: a closed one would leave
+    /// it running at the server, which would then have more of them than the pool has connections.
+    private func abandon(_ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection) {
+        // By then the server's own timeout has ended the statement, if the server is there.
+        slot.abandonment?.cancel()
+        slot.abandonment = loop.schedule(after: configuration.options.callTimeout + Self.endOfStatement) {
+            [weak slot, weak connection] in
+            guard let slot, let connection, slot.connection === connection else { return }
+            slot.reconnect(.timeout)
+        }
+        cancelAbandoned(slot)
+    }
+
+    /// Ends what no call waits for, one statement after the other: reads that wait for a lock would each do so as long as
+    /// they may.
+    private func cancelAbandoned(_ slot: PostgreSQLSlot) {
+        guard let cancellation = slot.cancellation else { return }
+        slot.startCancelling()
+        let (handle, index) = (configuration.handle, slot.index)
+        cancellations.submit(until: .never) { rejection in
+            if rejection == nil { cancellation.send() }
+            _ = handle.loop.execute { handle.value?.cancelled(index) }
+        }
+    }
+
+    private func cancelled(_ index: Int) {
+        if let slot = slot(index) {
+            slot.isCancelling = false
+            cancelAbandoned(slot)
+        }
+        dispatch()
+    }
+
+    /// A statement that was cancelled, or has timed out, ends within this time.
+    private static let endOfStatement = Duration.seconds(2)
 
     private func resumeConnectWaiters(_ error: AccountError?) {
         let waiting = connectWaiters
@@ -193,9 +248,7 @@ extension PostgreSQLPool {
         guard let error, slots.allSatisfy(\.isFailing) else { return dispatch() }
         outage = error
         recorder.unavailable(error)
-        let waiting = queue
-        queue = []
-        for operation in waiting { operation.fail(.notConnected(error)) }
+        for operation in takeWaiting() { operation.fail(.notConnected(error)) }
         resumeConnectWaiters(error)
     }
 
@@ -264,9 +317,7 @@ extension PostgreSQLPool {
         guard schema == .inProgress, !isStopped else { return }
         schema = .migrating
         recorder.unavailable(.migrating, as: "account store schema migration takes long")
-        let waiting = queue
-        queue = []
-        for operation in waiting { operation.fail(.migrating) }
+        for operation in takeWaiting() { operation.fail(.migrating) }
         resumeConnectWaiters(.migrating)
     }
 
@@ -303,9 +354,10 @@ extension PostgreSQLPool {
 extension PostgreSQLPool {
     private func dispatch() {
         guard schema == .current else { return }
-        while let operation = queue.first {
-            guard let (slot, connection) = findConnection(for: operation) else { return }
-            queue.removeFirst()
+        while true {
+            if next.isEmpty, let operation = queue.popFirst() { next.append(operation) }
+            guard let operation = next.first, let (slot, connection) = findConnection(for: operation) else { return }
+            next.removeFirst()
             start(operation, on: slot, connection)
         }
     }
@@ -356,6 +408,7 @@ extension PostgreSQLPool {
         _ connection: PostgreSQLConnection
     ) {
         connection.send(queries) { [weak self] result in
+            if operation.isAbandoned { self?.ended(operation, on: slot, connection) }
             switch result {
             case .success(let results):
                 let own = QueryResults(rows: Array(results.rows.dropFirst(before).dropLast(after)))
@@ -363,6 +416,16 @@ extension PostgreSQLPool {
             case .failure(let failure): self?.failed(operation, failure, on: slot, connection)
             }
         }
+    }
+
+    /// A batch that no call waits for has ended; the next one may be such a batch, too.
+    private func ended(
+        _ operation: PostgreSQLOperation, on slot: PostgreSQLSlot, _ connection: PostgreSQLConnection
+    ) {
+        operation.isAbandoned = false
+        guard slot.connection === connection else { return }
+        slot.abandonedBatchEnded()
+        cancelAbandoned(slot)
     }
 
     private func failed(
@@ -389,7 +452,7 @@ extension PostgreSQLPool {
         }
     }
 
-    /// Puts a call back at the front of the queue, unless it has used up its attempts.
+    /// Has a call wait before all others, unless it has used up its attempts.
     private func retry(_ operation: PostgreSQLOperation, isLost: Bool = true, orFail error: AccountError) {
         operation.connection = nil
         guard !operation.isCompleted else { return }
@@ -398,7 +461,7 @@ extension PostgreSQLPool {
         // All connections may have ended together, as in a failover; the deadline bounds the attempts too.
         let limit = PostgreSQLOperation.maximumAttempts + (isLost ? slots.count : 0)
         guard !operation.isUnrepeatable, operation.attempts < limit else { return operation.fail(error) }
-        queue.insert(operation, at: 0)
+        next.insert(operation, at: 0)
     }
 
     private func rollBack(
@@ -417,7 +480,13 @@ extension PostgreSQLPool {
         isRetried: Bool = false
     ) {
         operation.connection = nil
+        // It was given up while the server rolled it back.
+        if operation.isAbandoned { ended(operation, on: slot, connection) }
         if slot.owner === operation { slot.owner = nil }
+        if connection.inFlight == 0, slot.connection === connection {
+            slot.abandonment?.cancel()
+            slot.abandonment = nil
+        }
         if isRetried { retry(operation, isLost: false, orFail: .postgreSQLBusy) }
         dispatch()
     }

@@ -2,6 +2,7 @@ internal import MartletCore
 internal import MartletIO
 
 /// One slot of the pool: keeps one connection, and reconnects when it ends.
+// lint:large-type the state of one connection: its attempts, timers and what is known of its server
 final class PostgreSQLSlot {
     let index: Int
     private(set) var connection: PostgreSQLConnection?
@@ -18,6 +19,14 @@ final class PostgreSQLSlot {
     /// Whether all attempts since the last connection have failed.
     private(set) var isFailing = false
     var heartbeat: LoopTimer?
+    /// Closes the connection if a statement that no call waits for does not end.
+    var abandonment: LoopTimer?
+    /// Whether the server is being asked to cancel a statement; the next one might be cancelled instead.
+    var isCancelling = false
+    /// How many batches on the connection no call waits for any longer.
+    private(set) var abandoned = 0
+    /// Whether the server was asked to end one of them, and none has ended since.
+    private var awaitsEnd = false
     private let configuration: PostgreSQLConfiguration
     private unowned let pool: PostgreSQLPool
     /// Counts attempts, so that late events of earlier attempts are ignored.
@@ -48,8 +57,25 @@ final class PostgreSQLSlot {
         return connection
     }
 
-    /// The connection, if a call can start on it.
-    var free: PostgreSQLConnection? { isOpen && owner == nil ? ready : nil }
+    /// The connection, if a call can start on it: behind statements that no call waits for it would wait for their locks.
+    var free: PostgreSQLConnection? { isOpen && owner == nil && !isCancelling && abandoned == 0 ? ready : nil }
+
+    /// The request to cancel the statement that is running, if no call waits for any on the connection.
+    var cancellation: PostgreSQLCancellation? {
+        guard let connection, abandoned > 0, abandoned == connection.inFlight, !isCancelling, !awaitsEnd else {
+            return nil
+        }
+        return connection.cancellation()
+    }
+
+    /// No call waits for a batch any longer.
+    func abandonBatch() { abandoned += 1 }
+
+    /// The server is asked to cancel a statement.
+    func startCancelling() { (isCancelling, awaitsEnd) = (true, true) }
+
+    /// A batch that no call waits for has ended.
+    func abandonedBatchEnded() { (abandoned, awaitsEnd) = (abandoned - 1, false) }
 
     func connect() {
         attempt += 1
@@ -69,10 +95,13 @@ final class PostgreSQLSlot {
     /// Closes the connection; its pending batches fail as lost.
     func stop() {
         attempt += 1
-        for timer in [deadline, retryTimer, heartbeat] { timer?.cancel() }
+        for timer in [deadline, retryTimer, heartbeat, abandonment] { timer?.cancel() }
         deadline = nil
         retryTimer = nil
         heartbeat = nil
+        abandonment = nil
+        isCancelling = false
+        (abandoned, awaitsEnd) = (0, false)
         isOpen = false
         isPrepared = false
         timeline = nil

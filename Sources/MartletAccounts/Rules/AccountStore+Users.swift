@@ -7,7 +7,7 @@ extension AccountStore {
         try AccountStore.check(user.key, user.name, user.hash)
         let query = Query(
             .addUser, .text(user.key), .text(user.name), .text(user.hash), .integer(user.isDisabled ? 1 : 0),
-            .integer(now.seconds), .text(StoredClaims.write(user.claims)))
+            .integer(now.seconds), .text(StoredClaims.write(user.claims)), .integer(user.provedAt?.seconds ?? -1))
         guard try await update(query) else { throw .duplicateUser }
     }
 
@@ -15,6 +15,11 @@ extension AccountStore {
         guard TextRules.isKey(key) else { throw .unknownUser }
         try AccountStore.check(key, key, hash)
         guard try await update(Query(.setHash, .text(key), .text(hash), now)) else { throw .unknownUser }
+    }
+
+    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) {
+        guard TextRules.isKey(key) else { throw .unknownUser }
+        guard try await update(Query(.setProved, .text(key), .integer(now.seconds))) else { throw .unknownUser }
     }
 
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
@@ -82,9 +87,10 @@ extension AccountStore {
         guard TextRules.isKey(key), TextRules.isKey(name), TextRules.isKey(hash) else { throw .textInvalid }
     }
 
-    private static func record(_ row: Row) throws(AccountError) -> UserRecord {
+    static func record(_ row: Row) throws(AccountError) -> UserRecord {
         UserRecord(
             name: try row.text(1), key: try row.text(0), hash: try row.text(2), isDisabled: try row.integer(3) != 0,
-            claims: try row.optionalText(4).map { (text) throws(AccountError) in try StoredClaims.read(text) } ?? [:])
+            claims: try row.optionalText(4).map { (text) throws(AccountError) in try StoredClaims.read(text) } ?? [:],
+            provedAt: try row.optionalInteger(5).map { UnixTime(seconds: $0) })
     }
 }

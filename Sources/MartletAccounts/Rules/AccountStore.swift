@@ -27,13 +27,15 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
     func shutdown() async { await engine.shutdown() }
 
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting ruleClaims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting ruleClaims: JSONObject, issuedAt: UnixTime?,
+        at now: UnixTime
     ) async throws(AccountError) -> Account {
         let identity = try TextRules.checked(identity)
         let new = LoginClaims(stored: claims, rules: ruleClaims)
         if let account = try await engine.read(rules.findUnchanged(identity, new)) { return account }
         let (ids, stamp) = (try NewIdentifiers(), try newStamp())
-        let account = try await engine.transact(rules.signIn(identity, new, at: now, as: ids, stamp))
+        let account = try await engine.transact(
+            rules.signIn(identity, new, issuedAt: issuedAt, at: now, as: ids, stamp))
         if account.isNew { observers.signal() }
         return account
     }
@@ -43,12 +45,14 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
     }
 
     func link(
-        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
+        at now: UnixTime
     ) async throws(AccountError) {
         let identity = try TextRules.checked(identity)
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         let (ids, stamp) = (try NewIdentifiers(), try newStamp())
-        try await engine.transact(rules.link(identity, to: subject, keeping: claims, at: now, as: ids, stamp))
+        try await engine.transact(
+            rules.link(identity, to: subject, askedBySessionOf: start, keeping: claims, at: now, as: ids, stamp))
         observers.signal()
     }
 

@@ -1,7 +1,6 @@
 internal import MartletCore
 internal import MartletEvents
 internal import MartletJSON
-private import Synchronization
 
 /// Records events in the transaction of the change that they are about, for the webhooks that get them.
 final class EventRecorder: Sendable {
@@ -23,7 +22,7 @@ final class EventRecorder: Sendable {
     }
 
     let observers = OutboxObservers()
-    private let subscriptions = Mutex(EventSubscriptions())
+    private let subscriptions = Lock(EventSubscriptions())
 
     func subscribe(_ new: EventSubscriptions) { subscriptions.withLock { $0 = new } }
 

@@ -49,8 +49,9 @@ struct IdentityLifeStore: IdentityLifeStoring {
         return filed
     }
 
-    func prune(before instant: Int64) async throws(AccountError) {
+    func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError) {
         try await commit([
+            Query(.proof(.removeDepartures), .integer(departure)),
             Query(.life(.removeNotifications), .integer(instant)),
             Query(.life(.removeEndedSessions), .integer(instant)),
         ])

@@ -30,14 +30,19 @@ struct IdentityRules: Sendable {
 
     /// Creates the account, or adds new subjects and claims to it.
     func signIn(
-        _ identity: AccountIdentity, _ claims: LoginClaims, at now: UnixTime, as ids: NewIdentifiers,
-        _ stamp: EventRecorder.Stamp
+        _ identity: AccountIdentity, _ claims: LoginClaims, issuedAt: UnixTime?, at now: UnixTime,
+        as ids: NewIdentifiers, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Account> {
         let locks = locks(identity)
-        return .run(locks + subjectQueries(identity, .lockSubject)) { results throws(AccountError) in
+        let queries = subjectQueries(identity, .lockSubject) + subjectQueries(identity, .proof(.findDeparture))
+        return .run(locks + queries) { results throws(AccountError) in
             let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
             warnOfConflict(binding, of: identity)
             guard let owner = binding.owner else {
+                for index in identity.subjects.indices {
+                    let row = results[locks.count + identity.subjects.count + index].first
+                    if let issuedAt, let row, issuedAt.mayPrecede(milliseconds: try row.integer(0)) { throw .departed }
+                }
                 let merged = StoredClaims.merged([:], claims.stored) ?? [:]
                 let layers = claims.layers()
                 let account = Account(
@@ -56,14 +61,18 @@ struct IdentityRules: Sendable {
 
     /// Binds an identity to an existing account.
     func link(
-        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime,
-        as ids: NewIdentifiers, _ stamp: EventRecorder.Stamp
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
+        at now: UnixTime, as ids: NewIdentifiers, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Void> {
         let locks = locks(identity)
         let own = [Query(.lockAccount, .text(subject)), Query(.lockIdentities, .text(subject))]
         return .run(locks + subjectQueries(identity, .lockSubject) + own) { results throws(AccountError) in
             let end = locks.count + identity.subjects.count
             guard let row = results[end].first else { throw .unknownAccount }
+            // The sessions of a reclaimed account end a moment after it was reclaimed.
+            if let start, let reclaimed = try row.optionalInteger(1), start.mayPrecede(milliseconds: reclaimed) {
+                throw .reclaimed
+            }
             let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
             if let owner = binding.owner {
                 guard owner.account.hasSameBytes(as: subject) else { throw .boundElsewhere }
@@ -97,7 +106,11 @@ struct IdentityRules: Sendable {
             }
             guard identities.count > 1 else { throw .lastIdentity }
             // Claims of the identity go with it.
-            let removal = [Query(.removeIdentity, .text(found.id)), Query(.countClaimsRemoval, .text(subject))]
+            let departures = found.identity.subjects.map {
+                Query(.proof(.noteDeparture), .text(provider), .text($0), .integer(stamp.time))
+            }
+            let removal =
+                departures + [Query(.removeIdentity, .text(found.id)), Query(.countClaimsRemoval, .text(subject))]
             return .commit(removal + event(.identityUnlinked, of: subject, provider, stamp)) { _ in found.identity }
         }
     }

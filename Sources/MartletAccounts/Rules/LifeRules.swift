@@ -249,7 +249,9 @@ struct LifeRules: Sendable {
                 Query(.removeClaimValues, .text(account)),
                 Query(.key(.erase), .text(account), .integer(now / 1000)),
             ] : []
-        return removals.map { Query(.life($0), .text(account)) } + values
+        // Credentials that are older make no new account.
+        let departures = Query(.proof(.noteDepartures), .text(account), .integer(now))
+        return [departures] + removals.map { Query(.life($0), .text(account)) } + values
             + [Query(.life(record), .text(account), .integer(now / 1000))]
     }
 
@@ -330,8 +332,10 @@ private struct KnownIdentity {
         mainSubject = try row.text(6)
     }
 
-    /// Whether a credential that was issued in this second is older than the last revocation.
-    func wasRevoked(after issuedAt: UnixTime) -> Bool { revokedAt.map { issuedAt.seconds < $0 / 1000 } ?? false }
+    /// Whether a credential may be older than the last revocation.
+    func wasRevoked(after issuedAt: UnixTime) -> Bool {
+        revokedAt.map { issuedAt.mayPrecede(milliseconds: $0) } ?? false
+    }
 
     /// Whether an event is as new as everything that is known.
     func accepts(eventAt time: Int64) -> Bool {

@@ -2,7 +2,7 @@
 enum LinkStatement: Sendable, Hashable {
     /// Removes a limited number of links that no longer count.
     case purge
-    /// When the links of an address were requested, the oldest first.
+    /// When the links of an address were requested from a network and its neighborhood, the newest first.
     case recent
     case add
     /// Removes the oldest links beyond a maximum.
@@ -25,13 +25,14 @@ enum LinkStatement: Sendable, Hashable {
             """
         case .recent:
             """
-            SELECT created_at FROM password_links WHERE address = $1 AND created_at > $2 \
-            ORDER BY created_at DESC, number DESC LIMIT $3
+            SELECT created_at, purpose, CASE WHEN network = $3 THEN 1 ELSE 0 END FROM password_links \
+            WHERE address = $1 AND created_at > $2 AND (network = $3 OR neighborhood = $4) \
+            ORDER BY created_at DESC, number DESC LIMIT $5
             """
         case .add:
             """
-            INSERT INTO password_links (digest, purpose, provider, address, hash, claims, created_at, expires_at) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            INSERT INTO password_links (digest, purpose, provider, address, hash, claims, created_at, expires_at, \
+            network, neighborhood) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             """
         case .trim: "DELETE FROM password_links WHERE number <= (SELECT max(number) FROM password_links) - $1"
         case .dropEvent: "DELETE FROM events WHERE id = $1 AND CAST($2 AS bigint) = 1"

@@ -97,6 +97,7 @@ extension Schema {
             Migration(version: 12, statements: emailDigests(dialect)),
             Migration(version: 13, statements: profileClaims(dialect)),
             Migration(version: 14, statements: keyTables(dialect)),
+            Migration(version: 15, statements: addressProofs(dialect)),
         ]
     }
 
@@ -348,6 +349,30 @@ extension Schema {
             "CREATE INDEX password_links_address ON password_links (address, created_at)",
             "CREATE INDEX password_links_age ON password_links (created_at)",
             "ALTER TABLE users ADD COLUMN claims \(types.text)",
+        ]
+    }
+
+    /// Since when a name is known to be its user's mailbox, and an account the user's alone; null until it is.
+    ///
+    /// Of users that were there before, those are known who have used a link of a registration. The network of a link's
+    /// request is stored as a digest. `departures` has the identities that have left their accounts.
+    private static func addressProofs(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            "ALTER TABLE users ADD COLUMN proved_at \(types.integer)",
+            "UPDATE users SET proved_at = created_at WHERE claims LIKE '%\"email_verified\":true%'",
+            "ALTER TABLE accounts ADD COLUMN reclaimed_at \(types.integer)",
+            "ALTER TABLE password_links ADD COLUMN network \(types.text)",
+            "ALTER TABLE password_links ADD COLUMN neighborhood \(types.text)",
+            """
+            CREATE TABLE departures (
+                provider \(types.key) NOT NULL,
+                subject \(types.key) NOT NULL,
+                departed_at \(types.integer) NOT NULL,
+                PRIMARY KEY (provider, subject)
+            )\(types.strict)
+            """,
+            "CREATE INDEX departures_age ON departures (departed_at)",
         ]
     }
 

@@ -27,8 +27,13 @@ enum Statement: Sendable, Hashable {
     case users
     case disabledUsers
     case addUser
+    /// The same, and locks the row until the end of the transaction.
+    case lockUser
     case setHash
     case replaceHash
+    /// Sets the hash and the claims of a user, whose address is proved.
+    case proveUser
+    case setProved
     case setDisabled
     case removeUser
 
@@ -57,6 +62,7 @@ enum Statement: Sendable, Hashable {
     case link(LinkStatement)
     case key(KeyStatement)
     case transfer(TransferStatement)
+    case proof(ProofStatement)
 
     /// Literal SQL, for the schema and transactions; never kept.
     case plain(String)
@@ -76,9 +82,11 @@ enum Statement: Sendable, Hashable {
         case .link(let statement): return statement.text(dialect)
         case .key(let statement): return statement.text
         case .transfer(let statement): return statement.text(dialect)
+        case .proof(let statement): return statement.text
         case .findSubject: return Statement.found
         case .lockSubject: return Statement.found + forUpdate
-        case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockAccount: return "SELECT kept_claims, reclaimed_at FROM accounts WHERE subject = $1" + forUpdate
+        case .lockUser: return "SELECT \(Statement.userColumns) FROM users WHERE key = $1" + forUpdate
         case .lockClaims:
             return "SELECT claims, rule_claims, profile_claims, deleted_at FROM accounts WHERE subject = $1" + forUpdate
         case .lockEmail:
@@ -121,19 +129,31 @@ enum Statement: Sendable, Hashable {
         case .claims, .profile, .setClaims, .countClaimsChange, .countClaimsRemoval,
             .removeClaimValues, .addClaimValue:
             claimText
+        default: userText
+        }
+    }
+
+    private var userText: String {
+        switch self {
         case .findUser: "SELECT \(Statement.userColumns) FROM users WHERE key = $1"
         case .users: "SELECT \(Statement.userColumns) FROM users WHERE key > $1 ORDER BY key LIMIT $2"
         case .disabledUsers:
             "SELECT \(Statement.userColumns) FROM users WHERE key > $1 AND disabled = 1 ORDER BY key LIMIT $2"
         case .addUser:
             """
-            INSERT INTO users (key, name, hash, disabled, created_at, changed_at, claims) \
-            VALUES ($1, $2, $3, $4, $5, $5, $6) \
+            INSERT INTO users (key, name, hash, disabled, created_at, changed_at, claims, proved_at) \
+            VALUES ($1, $2, $3, $4, $5, $5, $6, nullif(CAST($7 AS bigint), -1)) \
             ON CONFLICT (key) DO NOTHING RETURNING key
             """
         case .setHash: "UPDATE users SET hash = $2, changed_at = $3 WHERE key = $1 RETURNING key"
         case .replaceHash:
             "UPDATE users SET hash = $3, changed_at = $4 WHERE key = $1 AND hash = $2 RETURNING key"
+        case .proveUser:
+            """
+            UPDATE users SET hash = $2, changed_at = $3, claims = $4, proved_at = coalesce(proved_at, $3) \
+            WHERE key = $1
+            """
+        case .setProved: "UPDATE users SET proved_at = coalesce(proved_at, $2) WHERE key = $1 RETURNING key"
         case .setDisabled: "UPDATE users SET disabled = $2, changed_at = $3 WHERE key = $1 RETURNING key"
         case .removeUser: "DELETE FROM users WHERE key = $1 RETURNING key"
         default: ""
@@ -185,7 +205,7 @@ enum Statement: Sendable, Hashable {
         a.deletion_at, a.deletion_reason, a.deleted_at, a.profile_claims
         """
 
-    private static let userColumns = "key, name, hash, disabled, claims"
+    private static let userColumns = "key, name, hash, disabled, claims, proved_at"
 
     private static let found = """
         SELECT s.subject, i.id, i.account, i.subject, a.kept_claims, a.disabled_at, i.revoked_at, a.deletion_at, \

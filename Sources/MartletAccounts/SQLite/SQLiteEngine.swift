@@ -1,6 +1,5 @@
 internal import Glibc
 internal import MartletCore
-private import Synchronization
 
 /// Timeouts and limits of the SQLite store.
 struct SQLiteOptions: Sendable {
@@ -10,7 +9,7 @@ struct SQLiteOptions: Sendable {
     var queueTimeout = Duration.seconds(2)
     var readers = 2
     /// The maximum number of waiting calls, for reads and writes each; further ones fail with `accounts.saturated`.
-    var maximumWaiting = 1024
+    var maximumWaiting = SharedBound.accountCalls.total
     /// Creates and changes nothing: neither the file nor its tables.
     var isReadOnly = false
     /// Opens a database of any version, and does not migrate it.
@@ -23,7 +22,7 @@ struct SQLiteOptions: Sendable {
 final class SQLiteEngine: AccountEngine {
     /// A connection with its lock, which only threads of the pools acquire.
     private final class Slot: Sendable {
-        let connection = Mutex<SQLiteConnection?>(nil)
+        let connection = Lock<SQLiteConnection?>(nil, .database)
     }
 
     let dialect = Dialect.sqlite
@@ -44,8 +43,10 @@ final class SQLiteEngine: AccountEngine {
         self.clock = clock
         recorder = AccountHealthRecorder(clock: clock, logger: logger)
         let queue = options.maximumWaiting
-        writing = ThreadPool(name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
-        reading = ThreadPool(name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
+        writing = ThreadPool(
+            .accountCalls, name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
+        reading = ThreadPool(
+            .accountCalls, name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
         readers = (0..<max(options.readers, 1)).map { _ in Slot() }
     }
 

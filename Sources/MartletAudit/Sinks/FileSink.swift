@@ -1,6 +1,5 @@
 private import CLinux
 internal import MartletCore
-private import Synchronization
 
 /// A file of lines. It is locked while it is open, so that a second process cannot write it.
 final class FileSink: AuditSink {
@@ -14,7 +13,7 @@ final class FileSink: AuditSink {
     }
 
     private let path: String
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(path: String) { self.path = path }
 

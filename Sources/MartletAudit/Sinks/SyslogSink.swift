@@ -1,6 +1,5 @@
 private import CLinux
 internal import MartletCore
-private import Synchronization
 
 /// Where syslog listens.
 package enum SyslogTarget: Sendable, Hashable {
@@ -19,7 +18,7 @@ final class SyslogSink: AuditSink {
     private let clock: Clock
     /// Everything between the time and the line.
     private let header: String
-    private let socket = Mutex<Int32>(-1)
+    private let socket = Lock<Int32>(-1)
 
     init(_ target: SyslogTarget, host: String, process: Int32, clock: Clock) {
         self.target = target

@@ -1,7 +1,6 @@
 private import CLinux
 package import MartletCore
 package import MartletCrypto
-private import Synchronization
 
 /// A server that gets lines by HTTP.
 package struct AuditWebhook: Sendable {
@@ -86,7 +85,7 @@ private final class AwaitedResult: Sendable {
         let reason: String?
     }
 
-    private let outcome = Mutex<Outcome?>(nil)
+    private let outcome = Lock<Outcome?>(nil)
     private let signal = eventfd(0, Int32(EFD_CLOEXEC))
 
     deinit { close(signal) }

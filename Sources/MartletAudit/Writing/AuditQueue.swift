@@ -1,6 +1,5 @@
 private import CLinux
 internal import MartletCore
-private import Synchronization
 
 /// Events that wait for the thread of a destination, up to a limit.
 final class AuditQueue: Sendable {
@@ -14,8 +13,8 @@ final class AuditQueue: Sendable {
         var isLast = false
     }
 
-    static let maximumEvents = 10_000
-    static let maximumBytes = 8 * 1024 * 1024
+    static let maximumEvents = SharedBound.auditEvents.total
+    static let maximumBytes = SharedBound.auditEvents.bytes
     /// Events that are taken at a time.
     static let batch = 100
 
@@ -28,7 +27,7 @@ final class AuditQueue: Sendable {
         var isEnding = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
 
     deinit { close(signal) }

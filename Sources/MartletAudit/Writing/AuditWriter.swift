@@ -27,9 +27,9 @@ final class AuditWriter: Sendable {
 
     private let sink: any AuditSink
     private let queue = AuditQueue()
-    private let key: Mutex<AuditKey>
+    private let key: Lock<AuditKey>
     /// Where the chain begins, if that is known before the thread starts.
-    private let start: Mutex<AuditStart?>
+    private let start: Lock<AuditStart?>
     private let lost = LostEvents()
     private let total: LostEvents
     private let clock: Clock
@@ -43,13 +43,13 @@ final class AuditWriter: Sendable {
         _ sink: any AuditSink, key: AuditKey, waits: Bool, total: LostEvents, clock: Clock, logger: Logger
     ) throws(AuditError) {
         self.sink = sink
-        self.key = Mutex(key)
+        self.key = Lock(key)
         self.total = total
         self.clock = clock
         self.logger = logger.with(("destination", sink.name))
         outages = OutageReporter(
             "audit log not written", end: "audit log written again", clock: clock, logger: self.logger)
-        start = Mutex(waits ? nil : try sink.open())
+        start = Lock(waits ? nil : try sink.open())
     }
 
     /// Starts the thread.

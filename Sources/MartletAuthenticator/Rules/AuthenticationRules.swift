@@ -63,7 +63,9 @@ package final class AuthenticationRules: Sendable {
     package let headerSources: [HeaderSource]
     /// The same, for the search in heads.
     let headerIndex: HeaderIndex
-    /// Whether any route has such headers, or providers that decide by parts of a request.
+    /// Those of keys, on every route.
+    let keyHeaders: HeaderIndex.Part
+    /// Whether any route has such headers, or providers that decide by parts of a request; or rejects keys of others.
     package let readsRequests: Bool
     /// The names of the upstreams.
     let upstreams: [String]
@@ -105,11 +107,13 @@ package final class AuthenticationRules: Sendable {
         }
         var index = HeaderIndex()
         let parts = plans.map { index.add($0.headerSources, of: headerSources) }
+        let keys = headerSources.indices.filter { !headerSources[$0].isSignature }.compactMap { UInt8(exactly: $0) }
+        keyHeaders = index.add(keys, of: headerSources)
         headerIndex = index
         routes = zip(table.routes, planOfRoute).map { route, plan in
             Route(route, of: table, plan: plan, plans[Int(plan)], parts[Int(plan)], providers)
         }
-        readsRequests = routes.contains { $0.readsRequest }
+        readsRequests = routes.contains { $0.readsRequest || $0.mode == .optional && !keys.isEmpty }
         self.plans = plans
         isShared = plans.indices.map { plan in planOfRoute.count { $0 == plan } > 1 }
     }

@@ -26,11 +26,13 @@ package struct HeaderSource: Sendable, Equatable {
         return sources
     }
 
+    private var text: String { String(decoding: name, as: UTF8.self) }
+
+    /// Whether it is a signature of the request, which an upstream may check as well where it is no credential.
+    var isSignature: Bool { text == CredentialSource.signatureInput }
+
     /// The fields that the upstream does not get where it is a credential.
-    var fieldNames: [String] {
-        let text = String(decoding: name, as: UTF8.self)
-        return text == CredentialSource.signatureInput ? [text, "signature"] : [text]
-    }
+    var fieldNames: [String] { isSignature ? [text, "signature"] : [text] }
 
     /// The first of some providers that verifies it.
     func provider(among candidates: [Int32]) -> Int32? { candidates.first { providers.contains($0) } }

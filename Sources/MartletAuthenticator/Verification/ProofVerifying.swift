@@ -29,9 +29,11 @@ package struct PresentedProof: Sendable {
 /// Verifies proofs of possession, and marks each as used.
 package protocol ProofVerifying: Sendable {
     /// Verifies a proof.
-    /// - Parameter thumbprint: of the key that the credential is bound to.
+    /// - Parameters:
+    ///   - thumbprint: of the key that the credential is bound to.
+    ///   - subject: whose credential it is; the proofs of each have a share of the store.
     /// - Throws: `rejected` for a proof that is not valid or was used before, `unavailable` if it cannot be marked.
     func verify(
-        _ proof: PresentedProof, boundTo thumbprint: String, in context: AuthenticationContext
+        _ proof: PresentedProof, boundTo thumbprint: String, of subject: String, in context: AuthenticationContext
     ) async throws(AuthenticationError)
 }

@@ -41,7 +41,7 @@ extension Verifier {
         }
 
         /// The network whose share of the queue it counts against.
-        var owner: WorkOwner { context.client?.workOwner ?? .anonymous }
+        var owner: WorkOwner { context.owner }
     }
 }
 
@@ -59,7 +59,8 @@ extension Verifier.Job {
             return VerifiedPrincipal(session, in: context)
         case .proof(let verifier, let proof, let verified):
             guard let thumbprint = verified.principal.identity.binding?.keyThumbprint else { return verified }
-            try await verifier.verify(proof, boundTo: thumbprint, in: context)
+            try await verifier.verify(
+                proof, boundTo: thumbprint, of: verified.principal.subject, in: context)
             return verified
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {

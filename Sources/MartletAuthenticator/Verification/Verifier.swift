@@ -1,7 +1,6 @@
 package import MartletCore
 package import MartletProvider
 internal import MartletTracing
-private import Synchronization
 
 /// Verifies credentials that are not cached and not verified inline: a few threads and a bounded queue, so that a batch
 /// of new tokens never holds up a loop's other connections.
@@ -45,8 +44,8 @@ package final class Verifier: Sendable {
         }
     }
 
-    private let state = Mutex(State())
-    private let queue = Mutex(Queue())
+    private let state = Lock(State())
+    private let queue = Lock(Queue())
     private let pool: ThreadPool
     private let threads: Int
     private let clock: Clock
@@ -57,7 +56,8 @@ package final class Verifier: Sendable {
         self.clock = clock
         // At a lower priority than the loops: a flood of tokens with unknown keys must not delay other requests.
         pool = ThreadPool(
-            name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 5, clock: clock)
+            .verificationWorkers, name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 5,
+            clock: clock)
     }
 
     /// Submits a job; a full queue completes it with a failure.
@@ -178,8 +178,8 @@ package final class Verifier: Sendable {
             return state.serial
         }
         guard let serial else { return job.complete(.failure(.unavailable("auth.overloaded"))) }
-        let task = Task { [weak self] in
-            job.complete(await job.result(verified))
+        let task = Task(executorPreference: TaskLane(.verification, of: job.owner)) { [weak self] in
+            job.complete(await WorkOwner.$current.withValue(job.owner) { await job.result(verified) })
             self?.finish(serial, kind, job.owner)
         }
         state.withLock { state in

@@ -15,23 +15,22 @@ enum WaitingKind: Hashable, Sendable {
     /// A provider that always makes a request.
     case provider(String)
 
-    /// How many verifications may wait.
-    var limit: Int {
+    private var bound: SharedBound {
         switch self {
-        case .thread, .sessions, .accounts, .proofs: 4096
-        case .keys: 256
-        case .provider: 1024
+        case .thread: .verificationThreads
+        case .sessions: .verificationSessions
+        case .accounts: .verificationAccounts
+        case .proofs: .verificationProofs
+        case .keys: .verificationKeys
+        case .provider: .verificationCalls
         }
     }
 
-    /// How many of them may come from one network; the stores divide theirs themselves.
-    var limitPerNetwork: Int {
-        switch self {
-        case .sessions, .accounts: limit
-        case .thread, .proofs: limit / 2
-        case .keys, .provider: limit / 4
-        }
-    }
+    /// How many verifications may wait.
+    var limit: Int { bound.total }
+
+    /// How many of them may come from one network.
+    var limitPerNetwork: Int { bound.addressPart(of: limit) }
 }
 
 /// Counts verifications that wait, by kind.

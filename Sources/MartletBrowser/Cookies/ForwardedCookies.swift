@@ -1,17 +1,24 @@
+internal import MartletCore
 package import MartletHTTP
 
-/// What an upstream gets of one `Cookie` field: the ranges to copy, one after the other, without the gateway's cookies.
+/// What an upstream gets of one `Cookie` field: the ranges to copy, one after the other, without the gateway's cookies
+/// and without those that hold one of its tokens.
 ///
 /// Other cookies stay byte by byte and in order. If there is no range, the whole field is dropped.
 package struct ForwardedCookies {
-    private let names: GatewayCookieNames
+    private let names: GatewayCookieNames?
+    private let cutsTokens: Bool
     private var pairs: CookiePairs
     private var pending: CookiePair?
     private var isFirst = true
 
-    /// - Parameter value: of a `Cookie` field in a head in which ``GatewayCookies/find(in:_:)`` found cookies.
-    package init(_ value: ByteRange, without cookies: GatewayCookies) {
-        names = cookies.names
+    /// - Parameters:
+    ///   - value: of a `Cookie` field.
+    ///   - cookies: those of the gateway; `nil` where it has none.
+    ///   - cutsTokens: whether cookies of others that hold a token of the gateway are cut, too: those of a former name.
+    package init(_ value: ByteRange, without cookies: GatewayCookies?, cutsTokens: Bool = false) {
+        names = cookies?.names
+        self.cutsTokens = cutsTokens
         pairs = CookiePairs(value)
     }
 
@@ -35,8 +42,13 @@ package struct ForwardedCookies {
 
     private mutating func nextKept(_ bytes: Span<UInt8>) -> CookiePair? {
         while let pair = pairs.next(bytes) {
-            if !pair.isBlank, names.kind(of: pair, in: bytes) == nil { return pair }
+            if pair.isBlank || names?.kind(of: pair, in: bytes) != nil { continue }
+            if !cutsTokens || !holdsToken(pair, bytes) { return pair }
         }
         return nil
+    }
+
+    private func holdsToken(_ pair: CookiePair, _ bytes: Span<UInt8>) -> Bool {
+        unsafe bytes.withUnsafeBufferPointer { unsafe OwnToken.appears(in: $0[pair.element]) }
     }
 }

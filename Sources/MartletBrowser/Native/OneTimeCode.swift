@@ -5,7 +5,7 @@ package import MartletCrypto
 package struct OneTimeCode: Sendable {
     /// How long it can be exchanged.
     package static let lifetime = Duration.seconds(60)
-    private static let prefix = "moc_"
+    private static let prefix = OwnToken.code.prefix
     private static let length = 32
 
     /// As the app gets it.

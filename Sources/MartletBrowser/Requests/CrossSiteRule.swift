@@ -88,7 +88,7 @@ package struct CrossSiteRule: Sendable {
     ) throws(BrowserError) {
         let site = site(fields.occurrence(of: "sec-fetch-site", in: bytes), in: bytes)
         let source = CrossSiteRule(origin: "https://\(authority)")
-            .source(fields.occurrence(of: "origin", in: bytes), in: bytes, ["http://\(authority)"] + origins)
+            .source(fields.occurrence(of: "origin", in: bytes), in: bytes, origins)
         guard site != .absent || source != .absent else { return }
         let isSafe = method == .get || method == .head || method == .options
         if let error = rejection(

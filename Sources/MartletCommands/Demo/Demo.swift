@@ -102,7 +102,7 @@ struct Demo {
     func page() throws(DemoError) -> DemoPage {
         try writeTokens()
         return DemoPage(
-            gateway: gateway.addresses.first ?? "", origin: address.origin, admin: gateway.adminAddress ?? "",
+            gateway: gateway.addresses.first ?? "", origin: address.origin, admin: gateway.adminAddresses.first ?? "",
             apple: simulators.appleURL,
             weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
             authority: certificate?.authorityFile,

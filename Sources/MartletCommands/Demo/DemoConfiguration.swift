@@ -102,7 +102,7 @@ struct DemoConfiguration {
                 authorize:
                   - { claim: email_verified, equals: true }
                   - { claim: email, matches: '[^@]+@example\\.com' }
-                headers: { set: { X-User-Id: { attribute: subject }, X-User-Email: { claim: email } } }
+                headers: { set: { X-User-Id: { attribute: subject }, X-User-Email: { attribute: email } } }
                 rewrite: { strip_prefix: /v1 }
                 upstream: echo
               - name: api

@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletCore
 private import MartletSimulator
 
 /// The output of `martlet demo`: all addresses, and `curl` commands to paste, each with the expected response.
@@ -193,7 +194,7 @@ struct DemoPage {
             steps: [
                 Step(
                     expectation: "200: a refresh token is exchanged for a new pair; a repetition gets the same pair",
-                    command: curl("/auth/refresh", "-d \"refresh_token=\(token("mrt_", in: "wechat"))\"")
+                    command: curl("/auth/refresh", "-d \"refresh_token=\(token(.refresh, in: "wechat"))\"")
                         + store("refreshed")),
                 Step(
                     expectation: "200: the new access token is accepted",
@@ -295,7 +296,9 @@ struct DemoPage {
     private func store(_ name: String) -> String { " | tee \(folder)/\(name)" }
 
     /// The token with that prefix in a stored response.
-    private func token(_ start: String, in name: String) -> String { "$(grep -o '\(start)[^\"]*' \(folder)/\(name))" }
+    private func token(_ kind: OwnToken, in name: String) -> String {
+        "$(grep -o '\(kind.prefix)[^\"]*' \(folder)/\(name))"
+    }
 
     /// A login at the simulated Apple, with a code.
     private func login(of subject: String) -> String {
@@ -310,7 +313,7 @@ struct DemoPage {
             + "-d \"authorization_code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""
     }
 
-    private func session(_ name: String) -> String { "-H \"Authorization: Bearer \(token("mat_", in: name))\"" }
+    private func session(_ name: String) -> String { "-H \"Authorization: Bearer \(token(.access, in: name))\"" }
 
     private func code(_ name: String) -> String {
         "-d \"code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""

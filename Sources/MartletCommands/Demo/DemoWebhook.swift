@@ -1,7 +1,6 @@
 internal import MartletCore
 private import MartletJSON
 internal import MartletResponder
-private import Synchronization
 
 /// The receiver of the demo's webhook: it accepts every event, and lists the latest.
 ///
@@ -16,7 +15,7 @@ final class DemoWebhook: Sendable {
     private static let limits = JSONLimits(maximumDepth: 8, maximumBytes: LocalLimits.bodyBytes)
 
     private let clock: Clock
-    private let events = Mutex<[JSONValue]>([])
+    private let events = Lock<[JSONValue]>([])
 
     init(clock: Clock) { self.clock = clock }
 

@@ -1,7 +1,6 @@
 internal import MartletCore
 internal import MartletProvider
 internal import MartletResponder
-private import Synchronization
 
 /// Serves the simulator of a plugin: whatever its handler throws or returns, the client gets a response.
 final class PluginSimulatorService: Sendable {
@@ -11,7 +10,7 @@ final class PluginSimulatorService: Sendable {
     private static let maximumHeaderBytes = 16 * 1024
 
     private let logger: Logger
-    private let handler = Mutex<Simulator.Handler?>(nil)
+    private let handler = Lock<Simulator.Handler?>(nil)
 
     /// - Parameter logger: gets the errors of the handler.
     init(_ logger: Logger) { self.logger = logger }

@@ -57,6 +57,7 @@ extension RouteConfiguration: ConfigurationDecodable {
         maximumAge = authentication?.maximumAge
         let headers = reader.block("headers") ?? RouteHeaders()
         (setHeaders, removeHeaders, responseHeaders) = (headers.set, headers.remove, headers.response)
+        HeaderConfiguration.warnAboutAddresses(in: headers.set ?? [], where: rules.conditions, &reader.diagnostics)
         let rewrite = reader.block("rewrite") ?? RouteRewrite()
         (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
         crossOrigin = reader.block("cors", as: RouteCrossOrigin.self)?.value

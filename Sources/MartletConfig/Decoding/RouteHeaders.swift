@@ -68,6 +68,36 @@ extension HeaderConfiguration.Encoding: ConfigurationValue {}
 extension PrincipalAttribute: ConfigurationValue {}
 
 extension HeaderConfiguration {
+    /// Warns of addresses that may not be verified: an upstream that takes one for its user's would let in whoever
+    /// wrote it into a profile.
+    static func warnAboutAddresses(
+        in headers: [HeaderConfiguration], where conditions: [ConditionConfiguration],
+        _ diagnostics: inout Diagnostics
+    ) {
+        guard !conditions.contains(where: \.requiresVerifiedAddress) else { return }
+        for header in headers {
+            guard case .claim("email") = header.value else { continue }
+            diagnostics.warning(
+                .configInsecure, at: header.name.location,
+                "'\(header.name.value)' may have an address that is not verified: write { attribute: email }, or "
+                    + "authorize: [{ claim: email_verified, equals: true }]")
+        }
+    }
+}
+
+extension ConditionConfiguration {
+    /// Whether only callers pass whose address is verified.
+    fileprivate var requiresVerifiedAddress: Bool {
+        switch self {
+        case .any(let conditions): !conditions.isEmpty && conditions.allSatisfy(\.requiresVerifiedAddress)
+        case .claim("email_verified", .equals(let value), inverted: false): value == .bool(true)
+        case .claim("email_verified", .isIn(let values), inverted: false): values == [.bool(true)]
+        case .claim: false
+        }
+    }
+}
+
+extension HeaderConfiguration {
     /// The keys of one entry of `headers.set`; its name is the entry's key.
     struct Block: ConfigurationDecodable {
         let value: Value

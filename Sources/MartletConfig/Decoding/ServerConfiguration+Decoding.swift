@@ -28,6 +28,9 @@ extension ServerConfiguration: ConfigurationDecodable {
             .optional(
                 "watch", .boolean, default: "true",
                 "Whether certificates, keys, authorities and secret files are reloaded when they change."),
+            .optional(
+                "watchdog", .duration, default: "10s",
+                "How long an event loop may stand still until `/livez` fails."),
         ])
     }
 
@@ -62,9 +65,12 @@ extension ServerConfiguration: ConfigurationDecodable {
         overload = reader.block("overload")
         http2 = reader.block("http2") ?? HTTP2Configuration()
         watch = reader.optional("watch", default: watch)
+        watchdog = reader.optional("watchdog", default: watchdog, in: Self.watchdogs)
         health = reader.block("health")
         for index in listeners.indices where listeners[index].health == nil { listeners[index].health = health }
     }
+
+    private static var watchdogs: ClosedRange<Duration> { .seconds(1) ... .seconds(600) }
 
     /// The configuration without a `server:` block.
     static func standard(at location: SourceLocation) -> ServerConfiguration {

@@ -7,6 +7,10 @@ extension AdminConfiguration: ConfigurationDecodable {
                 "address", .text, default: "127.0.0.1:9901",
                 "The address of `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard."),
             .optional(
+                "socket", .text,
+                "A Unix socket beside the address, `unix:/run/martlet/admin.sock`, that only the gateway's user and group may open: over it changes need no credential."
+            ),
+            .optional(
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
                 "Accepted names in `Host`, besides `localhost` and the listener's address; `*.example.com` is its subdomains."
             ),
@@ -25,6 +29,7 @@ extension AdminConfiguration: ConfigurationDecodable {
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         address = reader.optional("address", default: Self.standard(at: reader.location).address)
+        socket = Self.socket(&reader)
         hosts = reader.optional("hosts", default: [HostPattern]()).map(\.text)
         token = reader.optionalSecret("token")
         metrics = reader.optional("metrics", default: metrics)
@@ -48,6 +53,14 @@ extension AdminConfiguration: ConfigurationDecodable {
                 .configInsecure, at: address.location,
                 "the admin listener is reachable from other machines without tls, so its token can be read on the way")
         }
+    }
+
+    private static func socket(_ reader: inout ConfigurationReader) -> Located<SocketAddress>? {
+        let found: Located<SocketAddress>? = reader.optional("socket")
+        guard let socket = found else { return nil }
+        if case .unix = socket.value { return socket }
+        reader.error(.configBadAddress, at: socket.location, "socket: must be a Unix socket, such as unix:admin.sock")
+        return nil
     }
 
     private func checkToken(_ token: Located<Secret>, _ key: String, _ reader: inout ConfigurationReader) {

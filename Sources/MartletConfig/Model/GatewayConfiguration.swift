@@ -67,6 +67,8 @@ package import MartletCore
     package var health: HealthPath?
     /// Whether files that the configuration names are reloaded when they change.
     package var watch = true
+    /// How long an event loop may stand still until health checks fail.
+    package var watchdog = Duration.seconds(10)
     /// `forward_auth:` of the file.
     package var forwardAuth = ForwardAuthConfiguration()
 
@@ -111,7 +113,7 @@ package import MartletCore
     /// 0 is unlimited.
     package var connectionsPerAddress = 0
     /// The buckets of each rate limit.
-    package var rateEntries = 100_000
+    package var rateEntries = SharedBound.limitEntries.total
 
     package init() {}
 }
@@ -144,9 +146,11 @@ package import MartletCore
     @frozen package enum Metrics: String, Sendable, CaseIterable { case token, open }
 
     package var address: Located<SocketAddress>
+    /// A Unix socket that only its owner and group may open, over which changes need no credential; `nil` is none.
+    package var socket: Located<SocketAddress>?
     /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
-    /// Authorizes changes, and reading from other machines; `nil` permits changes from this machine only.
+    /// Authorizes changes, and reading from other machines.
     package var token: Located<Secret>?
     package var metrics = Metrics.token
     /// `nil` is clear text.
@@ -154,11 +158,29 @@ package import MartletCore
     /// Whether it is the default because there is no `admin:` block.
     package var isImplied = false
 
-    /// The listener, without HTTP/2: its clients are commands, probes and one page.
+    /// The permission bits of its Unix sockets: what only their owner and group may open.
+    private static let socketMode: UInt16 = 0o660
+
+    /// The listener of its address, without HTTP/2: its clients are commands, probes and one page.
     package var listener: ListenerConfiguration {
-        var listener = ListenerConfiguration(address: address, reusePort: false)
+        var listener = AdminConfiguration.listener(address)
         listener.tls = tls
+        return listener
+    }
+
+    /// All of its listeners, that of its address first.
+    package var listeners: [ListenerConfiguration] {
+        [listener] + (socket.map { [AdminConfiguration.listener($0)] } ?? [])
+    }
+
+    private static func listener(_ address: Located<SocketAddress>) -> ListenerConfiguration {
+        var listener = ListenerConfiguration(address: address, reusePort: false)
         listener.offersHTTP2 = false
+        if case .unix = address.value {
+            var file = SocketFilePermissions()
+            file.mode = socketMode
+            listener.socketFile = file
+        }
         return listener
     }
 }
@@ -477,4 +499,6 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     case sessionID = "session_id"
     case authTime = "auth_time"
     case expiresAt = "expires_at"
+    /// The address that is proved to be the caller's.
+    case email
 }

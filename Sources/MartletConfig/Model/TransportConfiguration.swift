@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// One entry of `server.listen`.
 @frozen package struct ListenerConfiguration: Sendable {
     package var address: Located<SocketAddress>
@@ -74,7 +76,7 @@
 
 /// `server.http2`.
 @frozen package struct HTTP2Configuration: Sendable, Equatable {
-    package var maximumConcurrentStreams = 100
+    package var maximumConcurrentStreams = SharedBound.streams.total
     /// Streams that a client may reset within 10 s.
     package var maximumResets = 200
     /// Flow-control window in bytes: how much of a request body may arrive before any of it is forwarded.

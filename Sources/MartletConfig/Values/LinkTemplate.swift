@@ -1,6 +1,7 @@
 /// The URL of a page that gets a one-time token: `https://app.example.com/reset?token={token}`.
 ///
-/// `https`, or `http` of a loopback address, with `{token}` once in its path, query or fragment.
+/// `https`, or `http` of a loopback address, with `{token}` once in its query or fragment: servers write paths into
+/// their logs.
 @frozen public struct LinkTemplate: Sendable, Hashable {
     private static let placeholder = "{token}"
 
@@ -16,7 +17,7 @@
         let sample = "\(before)token\(after)".utf8.split(
             separator: UInt8(ascii: "#"), maxSplits: 1, omittingEmptySubsequences: false
         ).map { String($0) ?? "" }
-        guard let url = URLText(sample[0]), url.isTrustworthy, Self.hasPath(before),
+        guard let url = URLText(sample[0]), url.isTrustworthy, Self.isBehindPath(before),
             sample.dropFirst().allSatisfy(Self.isFragment)
         else { return nil }
     }
@@ -24,11 +25,8 @@
     /// The link with a token, which has only letters, digits, `-` and `_`.
     public func link(_ token: String) -> String { before + token + after }
 
-    /// Whether the authority ends before the token.
-    private static func hasPath(_ text: String) -> Bool {
-        guard let scheme = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        return text.utf8[scheme...].dropFirst(3).contains { "/?#".utf8.contains($0) }
-    }
+    /// Whether the path ends before the token.
+    private static func isBehindPath(_ text: String) -> Bool { text.utf8.contains { "?#".utf8.contains($0) } }
 
     private static func isFragment(_ text: String) -> Bool {
         text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }
@@ -56,12 +54,12 @@ extension LinkTemplate: ConfigurationValue {
         guard let template = LinkTemplate(try node.text()) else {
             throw node.error(
                 .configBadURL,
-                "must be an https URL with {token} once after its host, such as "
+                "must be an https URL with {token} once in its query or fragment, such as "
                     + "https://app.example.com/reset?token={token}")
         }
         self = template
     }
 
     /// Its form in a schema.
-    public static let shape = ConfigurationGrammar.Shape.pattern(#"^https?://[^{}]+/?[^{}]*\{token\}[^{}]*$"#)
+    public static let shape = ConfigurationGrammar.Shape.pattern(#"^https?://[^{}]+[?#][^{}]*\{token\}[^{}]*$"#)
 }

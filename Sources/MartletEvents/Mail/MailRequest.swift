@@ -9,6 +9,8 @@ package enum MailTemplate: String, Sendable, CaseIterable {
     case alreadyRegistered = "already_registered"
     /// Choose a new password.
     case passwordReset = "password_reset"
+    /// The address was proved for the first time, and what others had added to the account is gone.
+    case accountReclaimed = "account_reclaimed"
 }
 
 /// The `data` of the event `mail.requested`: a mail to be sent to a user.
@@ -23,10 +25,15 @@ package struct MailRequest: Sendable, Equatable {
     package let locale: String?
     /// When the token expires, and the mail is no longer worth sending.
     package let expiresAt: UnixTime
+    /// Whether using the token is the first proof of the address, which takes from the account what others may have
+    /// added.
+    package let isFirstProof: Bool
+    /// The providers of the identities, and the ids of the API keys, that the first proof has removed.
+    package let removed: [String]
 
     package init(
         to address: String, _ template: MailTemplate, token: String? = nil, link: String? = nil, locale: String?,
-        expiresAt: UnixTime
+        expiresAt: UnixTime, isFirstProof: Bool = false, removed: [String] = []
     ) {
         self.address = address
         self.template = template
@@ -34,6 +41,8 @@ package struct MailRequest: Sendable, Equatable {
         self.link = link
         self.locale = locale
         self.expiresAt = expiresAt
+        self.isFirstProof = isFirstProof
+        self.removed = removed
     }
 
     /// The data of the event.
@@ -43,6 +52,8 @@ package struct MailRequest: Sendable, Equatable {
         if let link { data["link"] = .string(link) }
         if let locale { data["locale"] = .string(locale) }
         data["expires_at"] = .integer(expiresAt.seconds)
+        if isFirstProof { data["first_proof"] = true }
+        if !removed.isEmpty { data["removed"] = .array(removed.map { .string($0) }) }
         return data
     }
 
@@ -54,6 +65,8 @@ package struct MailRequest: Sendable, Equatable {
         else { return nil }
         self.init(
             to: address, template, token: data["token"]?.string, link: data["link"]?.string,
-            locale: data["locale"]?.string, expiresAt: UnixTime(seconds: expiry))
+            locale: data["locale"]?.string, expiresAt: UnixTime(seconds: expiry),
+            isFirstProof: data["first_proof"]?.bool ?? false,
+            removed: data["removed"]?.array?.compactMap(\.string) ?? [])
     }
 }

@@ -12,10 +12,22 @@ package struct MailText: Sendable, Equatable {
     /// Writes the text of a mail; nothing of it is chosen by the one who requested it.
     package init(_ request: MailRequest) {
         let locale = request.locale.flatMap(LanguageTag.init)
-        let texts = Self.texts(of: request.template, in: locale?.language == "zh" ? .chinese : .english)
+        let language: Language = locale?.language == "zh" ? .chinese : .english
+        let texts = Self.texts(of: request.template, in: language)
         subject = texts.subject
         let token = (request.link ?? request.token).map { "\($0)\n\n" } ?? ""
-        body = "\(texts.before)\n\n\(token)\(texts.after)\n"
+        let removed = request.removed.isEmpty ? "" : request.removed.map { "* \($0)\n" }.joined() + "\n"
+        let warning = request.isFirstProof ? "\(Self.firstProof(language))\n\n" : ""
+        body = "\(texts.before)\n\n\(removed)\(token)\(warning)\(texts.after)\n"
+    }
+
+    private static func firstProof(_ language: Language) -> String {
+        switch language {
+        case .english:
+            "This email address was never confirmed before. With the new password, everything that\nwas added to the "
+                + "account before is removed: other ways to sign in, API keys, sessions."
+        case .chinese: "此邮箱地址尚未经过确认。设置新密码后，此前添加到该账号的一切都会被移除：其他登录方式、API 密钥和会话。"
+        }
     }
 
     private static func texts(
@@ -45,6 +57,15 @@ package struct MailText: Sendable, Equatable {
                 "This is valid once, for 30 minutes. If you did not ask for it, ignore this\nmail: your password has "
                     + "not changed."
             )
+        case (.accountReclaimed, .english):
+            (
+                "Your account is yours alone",
+                "You have confirmed your email address. It was never confirmed before, so everything that\nwas added to "
+                    + "your account until then was removed:",
+                "All sessions have ended. If something in this list is yours, add it again after you\nhave signed in."
+            )
+        case (.accountReclaimed, .chinese):
+            ("您的账号现在只属于您", "您已确认邮箱地址。此前无人确认过该地址，因此在此之前添加到您账号的内容均已移除：", "所有会话均已结束。如果其中有您自己添加的内容，请在登录后重新添加。")
         case (.passwordReset, .chinese):
             ("重设密码", "要为您的账号设置新密码：", "仅可使用一次，30 分钟内有效。如果不是您本人的请求，请忽略此邮件：\n您的密码没有改变。")
         }

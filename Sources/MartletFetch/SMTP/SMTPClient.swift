@@ -9,7 +9,6 @@ private import Synchronization
 package final class SMTPClient: Sendable {
     /// The number of connections to the server.
     package static let concurrency = 4
-    private static let waiting = 64
 
     private let server: SMTPServer
     private let pool: ThreadPool
@@ -20,7 +19,7 @@ package final class SMTPClient: Sendable {
         self.server = server
         self.clock = clock
         pool = ThreadPool(
-            name: "martlet-smtp", threads: SMTPClient.concurrency, queue: SMTPClient.waiting, niceness: 0, clock: clock)
+            .mails, name: "martlet-smtp", threads: SMTPClient.concurrency, niceness: 0, clock: clock)
     }
 
     deinit { pool.stop() }

@@ -2,6 +2,8 @@
 package struct MessageSignature: Sendable {
     /// The maximum length of `nonce`, `keyid`, `alg` and `tag` in bytes.
     package static let maximumTextBytes = 256
+    /// The maximum number of covered components. RFC 9421 sets none; whoever signs needs some ten.
+    package static let maximumComponents = 32
 
     package let components: [SignatureComponent]
     /// The name of the key.
@@ -20,7 +22,8 @@ package struct MessageSignature: Sendable {
     /// Parses the two fields of a request, each with all its lines joined with commas; an absent one is empty.
     ///
     /// - Throws: `signature.missing` if both are empty, `signature.repeated` for more than one label,
-    ///   `signature.label_mismatch`, `signature.malformed`, or one of the codes of components and parameters.
+    ///   `signature.label_mismatch`, `signature.malformed`, `signature.too_many`, or one of the codes of components and
+    ///   parameters.
     package init(input: [UInt8], signature: [UInt8]) throws(MessageSignatureError) {
         let inputs = try Self.dictionary(input, "Signature-Input")
         let signatures = try Self.dictionary(signature, "Signature")
@@ -62,8 +65,11 @@ package struct MessageSignature: Sendable {
         _ value: [UInt8], _ name: String
     ) throws(MessageSignatureError) -> [StructuredField.Entry] {
         do throws(StructuredFieldError) {
-            return try StructuredField.dictionary(value)
+            return try StructuredField.dictionary(value, maximumItems: maximumComponents)
         } catch {
+            guard error.code != .structuredFieldTooMany else {
+                throw MessageSignatureError(.signatureTooMany, "\(name) has too many parts")
+            }
             throw MessageSignatureError(.signatureMalformed, "\(name): \(error.message)")
         }
     }
@@ -111,8 +117,9 @@ package struct MessageSignature: Sendable {
     ///   printable ASCII and tabs, such as a line break that would forge another line of the base.
     package func base(of request: SignedRequest) throws(MessageSignatureError) -> [UInt8] {
         var base: [UInt8] = []
+        var values = SignedValues(of: request, for: components)
         for component in components {
-            let value = try request.value(of: component.source)
+            let value = try values.value(of: component.source)
             guard value.allSatisfy({ (0x20...0x7E).contains($0) || $0 == 0x09 }) else {
                 throw MessageSignatureError(.signatureComponentMalformed, "a covered component is not printable ASCII")
             }

@@ -20,6 +20,8 @@ package struct MessageSignatureError: CodedError, Equatable {
 extension ErrorCode {
     /// `Signature-Input` or `Signature` is not a dictionary of inner lists or byte sequences.
     package static let signatureMalformed: ErrorCode = "signature.malformed"
+    /// There are too many covered components, parameters or labels.
+    package static let signatureTooMany: ErrorCode = "signature.too_many"
     /// There is no signature.
     package static let signatureMissing: ErrorCode = "signature.missing"
     /// There are several signatures.

@@ -35,11 +35,15 @@ package enum StructuredField {
     }
 
     /// Parses a dictionary (RFC 8941 §4.2.2), in its order; an empty value is an empty dictionary.
-    package static func dictionary(_ value: [UInt8]) throws(StructuredFieldError) -> [Entry] {
-        var parser = try StructuredFieldParser(value)
+    /// - Parameter maximumItems: of an inner list.
+    package static func dictionary(
+        _ value: [UInt8], maximumItems: Int = maximumMembers
+    ) throws(StructuredFieldError) -> [Entry] {
+        var parser = try StructuredFieldParser(value, maximumItems: maximumItems)
         var entries: [Entry] = []
+        var keys: Set<String> = []
         while try parser.hasMember(after: entries.count) {
-            let key = try parser.key(notIn: entries.lazy.map(\.key))
+            let key = try parser.key { !keys.insert($0).inserted }
             entries.append(Entry(key: key, member: try parser.dictionaryMember()))
         }
         return entries

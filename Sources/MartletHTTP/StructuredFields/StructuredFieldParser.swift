@@ -6,14 +6,17 @@ struct StructuredFieldParser {
     private static let space = UInt8(ascii: " ")
 
     private let bytes: [UInt8]
+    private let maximumItems: Int
     private var index = 0
 
     /// Begins after leading spaces.
-    init(_ bytes: [UInt8]) throws(StructuredFieldError) {
+    /// - Parameter maximumItems: of an inner list.
+    init(_ bytes: [UInt8], maximumItems: Int = StructuredField.maximumMembers) throws(StructuredFieldError) {
         guard bytes.count <= StructuredField.maximumBytes else {
             throw StructuredFieldError(.structuredFieldTooLarge, at: StructuredField.maximumBytes)
         }
         self.bytes = bytes
+        self.maximumItems = maximumItems
         skipSpaces()
     }
 
@@ -83,7 +86,7 @@ struct StructuredFieldParser {
         while true {
             skipSpaces()
             if skip(UInt8(ascii: ")")) { return StructuredInnerList(items: items, parameters: try parameters()) }
-            guard items.count < StructuredField.maximumMembers else { throw error(.structuredFieldTooMany) }
+            guard items.count < maximumItems else { throw error(.structuredFieldTooMany) }
             guard next != nil else { throw error(.structuredFieldBadInnerList) }
             items.append(try item())
             guard next == Self.space || next == UInt8(ascii: ")") else { throw error(.structuredFieldBadInnerList) }
@@ -96,7 +99,7 @@ struct StructuredFieldParser {
         while skip(UInt8(ascii: ";")) {
             skipSpaces()
             guard parameters.all.count < StructuredField.maximumParameters else { throw error(.structuredFieldTooMany) }
-            let key = try key(notIn: parameters.all.lazy.map(\.key))
+            let key = try key { key in parameters.all.contains { $0.key == key } }
             let value = skip(UInt8(ascii: "=")) ? try value() : .boolean(true)
             parameters.all.append(StructuredParameters.Parameter(key: key, value: value))
         }
@@ -104,7 +107,8 @@ struct StructuredFieldParser {
     }
 
     /// RFC 8941 §4.2.3.3.
-    mutating func key(notIn others: some Sequence<String>) throws(StructuredFieldError) -> String {
+    /// - Parameter isRepeated: whether there was one of this name before.
+    mutating func key(_ isRepeated: (String) -> Bool) throws(StructuredFieldError) -> String {
         let start = index
         guard let first = next, ASCII.isLower(first) || first == UInt8(ascii: "*") else {
             throw error(.structuredFieldBadKey)
@@ -114,7 +118,7 @@ struct StructuredFieldParser {
         }
         guard index &- start <= Self.maximumKeyLength else { throw error(.structuredFieldBadKey) }
         let key = String(decoding: bytes[start..<index], as: UTF8.self)
-        guard !others.contains(key) else { throw error(.structuredFieldRepeatedKey) }
+        guard !isRepeated(key) else { throw error(.structuredFieldRepeatedKey) }
         return key
     }
 

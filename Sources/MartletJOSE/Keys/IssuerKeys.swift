@@ -1,5 +1,4 @@
 public import MartletCore
-private import Synchronization
 
 /// The keys of one issuer: fetched off the request path, cached in memory and in the store, retained while the issuer
 /// fails.
@@ -33,7 +32,7 @@ public final class IssuerKeys: Sendable {
     private let outages: OutageReporter
     private let onKeysRemoved: @Sendable ([KeyID]) -> Void
     private let onRotation: @Sendable (IssuerKeyRotation) -> Void
-    private let state: Mutex<IssuerKeysState>
+    private let state: Lock<IssuerKeysState>
     let policy: IssuerKeysPolicy
 
     /// - Parameters:
@@ -81,7 +80,7 @@ public final class IssuerKeys: Sendable {
             logger: logger.with(("url", url)))
         self.onKeysRemoved = onKeysRemoved
         self.onRotation = onRotation
-        state = Mutex(IssuerKeysState(policy: policy))
+        state = Lock(IssuerKeysState(policy: policy))
     }
 }
 
@@ -265,10 +264,13 @@ extension IssuerKeys {
         }
         guard !isRunning else { return }
         _ = await refresh(.due)
-        state.withLock { state in
-            guard state.background == nil, !state.isStopped else { return }
-            state.background = Task { await self.keepFresh() }
+        let background = Task { await self.keepFresh() }
+        let isNeeded = state.withLock { state in
+            guard state.background == nil, !state.isStopped else { return false }
+            state.background = background
+            return true
         }
+        if !isNeeded { background.cancel() }
     }
 
     /// Ends the background refresh unless it has other users, and fails the callers that wait for it.

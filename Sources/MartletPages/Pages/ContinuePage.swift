@@ -6,7 +6,7 @@ package struct ContinuePage: Page {
 
     package init(to location: String) { self.location = location }
 
-    package var template: PageTemplate.Name { .message }
+    package var template: PageTemplate.Name? { .message }
 
     /// The heading.
     package func title(in context: PageContext) -> String { context.words(.continueTitle) }

@@ -24,6 +24,8 @@ package struct MessagePage: Page {
         /// - Parameter seconds: until the next attempt.
         case unavailable(seconds: Int64)
         case internalError, cookiesNeeded, formExpired
+        /// A mail was requested, whether or not the address gets one.
+        case mailSent
     }
 
     /// The heading.
@@ -58,6 +60,7 @@ extension MessagePage.Message {
         case .internalError: .internalTitle
         case .cookiesNeeded: .cookiesTitle
         case .formExpired: .expiredTitle
+        case .mailSent: .mailSentTitle
         }
     }
 
@@ -73,6 +76,7 @@ extension MessagePage.Message {
         case .internalError: words(.internalText)
         case .cookiesNeeded: words(.cookiesNeeded)
         case .formExpired: words(.expiredText)
+        case .mailSent: words(.mailSentText)
         }
     }
 }

@@ -6,8 +6,8 @@ package protocol Page: Sendable {
     func title(in context: PageContext) -> String
     /// What is inside `main`.
     func content(in context: PageContext) -> HTML
-    /// The template that may replace it.
-    var template: PageTemplate.Name { get }
+    /// The template that may replace it; `nil` for a page that is always ours.
+    var template: PageTemplate.Name? { get }
     /// The values of that template, besides those that all have.
     func values(in context: PageContext) -> TemplateValues
     /// Lists of forms need more width than one form.
@@ -17,10 +17,14 @@ package protocol Page: Sendable {
 extension Page {
     package var formOrigins: [String] { [] }
     package var isWide: Bool { false }
+    package var template: PageTemplate.Name? { nil }
+
+    /// Nothing, for a page without a template.
+    package func values(in context: PageContext) -> TemplateValues { TemplateValues([:]) }
 
     /// The page as a document.
     package func render(in context: PageContext) -> RenderedPage {
-        let document = context.site.templates?[template].map { own in
+        let document = template.flatMap { context.site.templates?[$0] }.map { own in
             let values = context.values(title(in: context)).merging(values(in: context).values) { $1 }
             return own.render(values, context.words)
         }

@@ -54,11 +54,12 @@ struct PageComponents {
         let messages = [field.error == nil ? nil : "\(field.id)-error", hint == nil ? nil : "\(field.id)-hint"]
         let described = ([field.isDescribedByNotice ? "notice" : nil] + messages).compactMap(\.self)
         let isInvalid = field.error != nil || field.isInvalid
-        let isName = field.autocomplete == "username"
+        let type = field.type
+        let isName = type != "password"
         return """
             <div class="field">
             <label for="\(field.id)">\(field.label)</label>
-            <input id="\(field.id)" name="\(field.name)" type="\(isName ? "text" : "password")"\
+            <input id="\(field.id)" name="\(field.name)" type="\(type)"\
             \(attribute: "value", field.value) autocomplete="\(field.autocomplete)" required\
             \(attribute: "autocapitalize", isName ? "none" : nil)\(attribute: "spellcheck", isName ? "false" : nil)\
             \(attribute: "aria-invalid", isInvalid ? "true" : nil)\
@@ -83,7 +84,7 @@ struct FormField {
     let id: String
     let name: String
     let label: String
-    /// `username`, `current-password` or `new-password`.
+    /// `username`, `email`, `name`, `current-password` or `new-password`.
     let autocomplete: String
     var value: String?
     var hint: String?
@@ -92,4 +93,12 @@ struct FormField {
     var isDescribedByNotice = false
     /// The message is about this field, and the user should change it.
     var isInvalid = false
+
+    var type: String {
+        switch autocomplete {
+        case "email": "email"
+        case "username", "name": "text"
+        default: "password"
+        }
+    }
 }

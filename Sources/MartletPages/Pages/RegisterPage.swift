@@ -1,6 +1,7 @@
-/// The page on which users create an account with a name and a password.
+/// The page on which users create an account: with a name and a password, or with an address that a mail proves.
 package struct RegisterPage: Page {
-    /// The path that the form posts to: `username`, `password`, `return_to` and `csrf`.
+    /// The path that the form posts to: `username`, `password`, `return_to` and `csrf`; with an address `username`,
+    /// `name` and `locale`.
     package var action: String
     package var csrf: String
     /// What the user typed before, to be shown again.
@@ -12,11 +13,27 @@ package struct RegisterPage: Page {
     package var signIn: String
     package var requestID: String?
     package var formOrigins: [String]
+    /// What is asked for where a mail proves the address; `nil` where a name and a password are enough.
+    package var byMail: ByMail?
+
+    /// A registration whose password comes with the proof.
+    package struct ByMail: Sendable, Equatable {
+        /// Whether the user has to have a display name.
+        package let asksName: Bool
+        /// What the user typed before, to be shown again.
+        package let name: String?
+
+        package init(asksName: Bool, name: String? = nil) {
+            self.asksName = asksName
+            self.name = name
+        }
+    }
 
     package init(
         action: String, csrf: String, minimumLength: Int, signIn: String, username: String? = nil,
-        error: RegistrationError? = nil, requestID: String? = nil, formOrigins: [String] = []
+        error: RegistrationError? = nil, requestID: String? = nil, formOrigins: [String] = [], byMail: ByMail? = nil
     ) {
+        self.byMail = byMail
         self.action = action
         self.csrf = csrf
         self.minimumLength = minimumLength
@@ -36,19 +53,14 @@ package struct RegisterPage: Page {
     package func content(in context: PageContext) -> HTML {
         let (words, parts) = (context.words, PageComponents(context))
         let text = error?.text(words)
-        let name = FormField(
-            id: "username", name: "username", label: words(.username), autocomplete: "username", value: username,
-            error: error?.field == .username ? text : nil)
-        let secret = FormField(
-            id: "password", name: "password", label: words(.password), autocomplete: "new-password",
-            hint: words(.passwordHint, ["count": String(minimumLength)]),
-            error: error?.field == .password ? text : nil)
         let message = error?.field == nil ? text.map { parts.notice($0, .error, requestID: requestID) } : nil
         let form = parts.form(
-            action, csrf: csrf, hidden: [("return_to", context.returnTo)],
+            action, csrf: csrf,
+            hidden: [
+                ("return_to", context.returnTo), ("locale", byMail == nil ? nil : context.choice.language.rawValue),
+            ],
             """
-            \(parts.field(name))
-            \(parts.field(secret))
+            \(HTML.joined(fields(words, text).map(parts.field), separator: "\n"))
             <button class="button primary" type="submit">\(words(.register))</button>
             """)
         let url = PageURL.local(context.localized(signIn), [("return_to", context.returnTo)])
@@ -59,9 +71,35 @@ package struct RegisterPage: Page {
     }
 }
 
+extension RegisterPage {
+    private func fields(_ words: Words, _ text: String?) -> [FormField] {
+        let name = FormField(
+            id: "username", name: "username", label: words(byMail == nil ? .username : .email),
+            autocomplete: byMail == nil ? "username" : "email", value: username,
+            hint: byMail == nil ? nil : words(.registerMailHint), error: error?.field == .username ? text : nil)
+        guard let byMail else {
+            let secret = FormField(
+                id: "password", name: "password", label: words(.password), autocomplete: "new-password",
+                hint: words(.passwordHint, ["count": String(minimumLength)]),
+                error: error?.field == .password ? text : nil)
+            return [name, secret]
+        }
+        guard byMail.asksName else { return [name] }
+        let displayName = FormField(
+            id: "name", name: "name", label: words(.displayName), autocomplete: "name", value: byMail.name,
+            error: error?.field == .name ? text : nil)
+        return [name, displayName]
+    }
+}
+
 /// Why an account was not created.
 package enum RegistrationError: Sendable, Equatable {
     case usernameTaken, usernameInvalid
+    /// A text that is no address, where an address is needed.
+    case addressInvalid
+    /// A name that looks like an address, where a mail would have to prove it.
+    case addressAsName
+    case nameInvalid
     case passwordTooShort(minimum: Int)
     case passwordTooLong, passwordTooWeak
     /// - Parameter seconds: until the next attempt.
@@ -71,11 +109,12 @@ package enum RegistrationError: Sendable, Equatable {
     case formExpired, cookiesNeeded, failed
 
     /// The fields that an error can be about.
-    enum Field { case username, password }
+    enum Field { case username, name, password }
 
     var field: Field? {
         switch self {
-        case .usernameTaken, .usernameInvalid: .username
+        case .usernameTaken, .usernameInvalid, .addressInvalid, .addressAsName: .username
+        case .nameInvalid: .name
         case .passwordTooShort, .passwordTooLong, .passwordTooWeak: .password
         case .throttled, .unavailable, .formExpired, .cookiesNeeded, .failed: nil
         }
@@ -85,6 +124,9 @@ package enum RegistrationError: Sendable, Equatable {
         switch self {
         case .usernameTaken: words(.usernameTaken)
         case .usernameInvalid: words(.usernameInvalid)
+        case .addressInvalid: words(.addressInvalid)
+        case .addressAsName: words(.addressAsName)
+        case .nameInvalid: words(.nameInvalid)
         case .passwordTooShort(let minimum): words(.passwordTooShort, ["count": String(minimum)])
         case .passwordTooLong: words(.passwordTooLong)
         case .passwordTooWeak: words(.passwordTooWeak)

@@ -31,11 +31,14 @@ package struct SignInPage: Page {
         package let csrf: String
         /// What the user typed before, to be shown again.
         package let username: String?
+        /// The path of the page for a forgotten password; `nil` without one.
+        package let forgot: String?
 
-        package init(action: String, csrf: String, username: String? = nil) {
+        package init(action: String, csrf: String, username: String? = nil, forgot: String? = nil) {
             self.action = action
             self.csrf = csrf
             self.username = username
+            self.forgot = forgot
         }
     }
 
@@ -86,7 +89,14 @@ package struct SignInPage: Page {
             \(parts.field(username))
             \(parts.field(secret))
             <button class="button primary" type="submit">\(context.words(.signIn))</button>
+            \(forgotten(password, context))
             """)
+    }
+
+    private func forgotten(_ password: PasswordForm, _ context: PageContext) -> HTML {
+        guard let path = password.forgot else { return .empty }
+        let url = PageURL.local(context.localized(path), [("return_to", context.returnTo)])
+        return "<p class=\"aside\"><a href=\"\(url)\">\(context.words(.forgotLink))</a></p>"
     }
 
     private func empty(_ context: PageContext) -> HTML? {
@@ -180,6 +190,8 @@ package enum SignInNotice: Sendable, Equatable {
     /// What the user wants to do needs a recent sign-in.
     case confirmIdentity
     case accountDeleted
+    /// The address is proved, and the password is set.
+    case registered, passwordReset
 
     func text(_ words: Words) -> String {
         switch self {
@@ -194,13 +206,15 @@ package enum SignInNotice: Sendable, Equatable {
         case .sessionEnded: words(.sessionEnded)
         case .confirmIdentity: words(.confirmIdentity)
         case .accountDeleted: words(.accountDeleted)
+        case .registered: words(.registeredNotice)
+        case .passwordReset: words(.passwordResetNotice)
         }
     }
 
     var kind: NoticeKind {
         switch self {
         case .cancelled, .sessionEnded, .confirmIdentity: .note
-        case .accountDeleted: .success
+        case .accountDeleted, .registered, .passwordReset: .success
         default: .error
         }
     }

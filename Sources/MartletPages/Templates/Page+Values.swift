@@ -44,7 +44,7 @@ private func notice(_ text: String?, _ kind: NoticeKind?, _ requestID: String?) 
 }
 
 extension SignInPage {
-    package var template: PageTemplate.Name { .signIn }
+    package var template: PageTemplate.Name? { .signIn }
 
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {
@@ -59,6 +59,7 @@ extension SignInPage {
             [
                 "csrf": TemplateValue(form.csrf), "username": TemplateValue(form.username),
                 "invalid": TemplateValue(self.notice == .wrongPassword), "action": context.action(form.action),
+                "forgot": context.link(form.forgot),
             ]
         }
         return TemplateValues([
@@ -69,7 +70,7 @@ extension SignInPage {
 }
 
 extension RegisterPage {
-    package var template: PageTemplate.Name { .register }
+    package var template: PageTemplate.Name? { .register }
 
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {
@@ -80,6 +81,8 @@ extension RegisterPage {
             "username_error": TemplateValue(error?.field == .username ? text : nil),
             "password_error": TemplateValue(error?.field == .password ? text : nil),
             "password_hint": TemplateValue(words(.passwordHint, ["count": String(minimumLength)])),
+            "by_mail": TemplateValue(byMail != nil), "asks_name": TemplateValue(byMail?.asksName == true),
+            "name": TemplateValue(byMail?.name), "name_error": TemplateValue(error?.field == .name ? text : nil),
             "action": context.action(action), "sign_in": context.link(signIn),
             "notice": notice(error?.field == nil ? text : nil, .error, requestID),
         ])
@@ -87,7 +90,7 @@ extension RegisterPage {
 }
 
 extension MessagePage {
-    package var template: PageTemplate.Name { .message }
+    package var template: PageTemplate.Name? { .message }
 
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {
@@ -99,7 +102,7 @@ extension MessagePage {
 }
 
 extension SignedOutPage {
-    package var template: PageTemplate.Name { .signedOut }
+    package var template: PageTemplate.Name? { .signedOut }
 
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {
@@ -111,7 +114,7 @@ extension SignedOutPage {
 }
 
 extension AccountPage {
-    package var template: PageTemplate.Name { .account }
+    package var template: PageTemplate.Name? { .account }
 
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {

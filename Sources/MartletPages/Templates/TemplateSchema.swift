@@ -47,10 +47,11 @@ struct TemplateSchema: Sendable {
         urls: ["registration"],
         lists: [
             "notice": notice, "providers": texts("name", "kind", "label", urls: ["url"]),
-            "password": texts("csrf", "username", "invalid", urls: ["action"]),
+            "password": texts("csrf", "username", "invalid", urls: ["action", "forgot"]),
         ])
     private static let register = texts(
-        "csrf", "username", "username_error", "password_error", "password_hint", urls: ["action", "sign_in"],
+        "csrf", "username", "username_error", "password_error", "password_hint", "by_mail", "asks_name", "name",
+        "name_error", urls: ["action", "sign_in"],
         lists: ["notice": notice])
     private static let message = texts("text", "request_id", urls: ["sign_in"])
     private static let account = texts(

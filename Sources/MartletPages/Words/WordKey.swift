@@ -3,6 +3,10 @@ package enum WordKey: String, Sendable, CaseIterable {
     // Pages for signing in.
     case signInTitle, signIn, signInWithApple, signInWithWeChat, signInWith, or, username, password, noMethod
     case registerQuestion, registerLink, registerTitle, register, signInQuestion, passwordHint
+    // Pages of links in mails.
+    case email, displayName, registerMailHint, forgotLink, forgotText, forgotSend, resetTitle, resetText
+    case verifyTitle, verifyText, verifySend, mailSentTitle, mailSentText
+    case addressInvalid, addressAsName, nameInvalid, linkInvalid, registeredNotice, passwordResetNotice
     // Messages.
     case wrongPassword, throttled, cookiesNeeded, cancelled, formExpired, signInFailed, notAllowed
     case unavailable, sessionEnded, confirmIdentity, accountDeleted, usernameTaken, usernameInvalid

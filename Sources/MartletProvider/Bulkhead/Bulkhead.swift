@@ -1,5 +1,4 @@
 package import MartletCore
-private import Synchronization
 
 /// Keeps a provider's calls apart from everything else: they run on threads of their own, a bounded number at a time.
 ///
@@ -32,14 +31,14 @@ package final class Bulkhead: Sendable {
     package let limits: BulkheadLimits
     private let executor: BlockingExecutor
     private let clock: Clock
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameter name: the provider's, for its threads.
     package init(_ name: String, _ limits: BulkheadLimits, clock: Clock) {
         self.limits = limits
         self.clock = clock
         executor = BlockingExecutor(name: "p-\(name)", threads: limits.concurrency)
-        state = Mutex(State(calls: BulkheadState(limits)))
+        state = Lock(State(calls: BulkheadState(limits)))
     }
 
     package var counts: Counts {

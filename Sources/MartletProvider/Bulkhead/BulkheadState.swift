@@ -21,9 +21,7 @@ struct BulkheadState {
 
     init(_ limits: BulkheadLimits) {
         self.limits = limits
-        queue = FairQueue(
-            FairQueue<UInt64>.Limits(
-                total: limits.queue, group: max(limits.queue / 2, 1), member: max(limits.queue / 4, 1)))
+        queue = FairQueue(FairQueue<UInt64>.Limits(.providerCalls, total: limits.queue))
     }
 
     /// Lets a call in, if it may run now or wait.

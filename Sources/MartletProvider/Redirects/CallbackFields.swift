@@ -1,4 +1,5 @@
 public import MartletCore
+private import MartletCrypto
 
 /// The fields of a callback, as the browser sent them: nothing in them is verified.
 ///
@@ -12,6 +13,8 @@ public struct CallbackFields: Sendable {
     private let values: [String: Secret]
     /// How the fields were sent.
     public let responseMode: RedirectFlow.ResponseMode
+    /// Equal for equal bytes alone.
+    package let digest: [UInt8]
 
     /// Parses a query or the body of a form, without a `?`.
     /// - Throws: `malformed` with `redirect.bad_callback` or `redirect.repeated_field`.
@@ -21,10 +24,9 @@ public struct CallbackFields: Sendable {
         guard encoded.count <= Self.maximumBytes else { throw .malformed(.redirectBadCallback) }
         var decoder = FormDecoder(encoded)
         let pairs: [(name: [UInt8], value: Secret)]
-        do throws(FormDecoder.FormError) { pairs = try decoder.pairs() } catch {
+        do throws(FormDecoder.FormError) { pairs = try decoder.pairs(upTo: Self.maximumFields) } catch {
             throw .malformed(.redirectBadCallback)
         }
-        guard pairs.count <= Self.maximumFields else { throw .malformed(.redirectBadCallback) }
         var names: Set<[UInt8]> = []
         var values: [String: Secret] = [:]
         for (name, value) in pairs {
@@ -35,6 +37,7 @@ public struct CallbackFields: Sendable {
         }
         self.values = values
         self.responseMode = responseMode
+        digest = SHA256.digest(encoded)
     }
 
     /// The `state`, by which the core finds the attempt; `nil` if it is absent, empty or too long for one.

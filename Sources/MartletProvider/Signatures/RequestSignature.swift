@@ -46,6 +46,17 @@ public struct RequestSignature: Sendable {
     private let request: SignedRequest
     private let hasBody: Bool
 
+    /// Bytes of a head whose signed parts are read about as fast as a signature is verified.
+    private static let quickBytes = 4 * 1024
+
+    /// Whether reading and verifying the signature of a head takes no longer than about two verifications, so that an
+    /// event loop may do it.
+    public static func isQuick(_ head: ReceivedHead) -> Bool {
+        var count = head.path.utf8.count + (head.query?.utf8.count ?? 0)
+        for field in head.fields { count += field.name.utf8.count + field.value.count }
+        return count <= quickBytes
+    }
+
     /// Reads the fields `Signature-Input` and `Signature`.
     /// - Throws: malformed for several signatures, rejected for anything else that is wrong with the fields.
     public init(of head: ReceivedHead) throws(AuthenticationError) {

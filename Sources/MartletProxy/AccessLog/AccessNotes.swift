@@ -65,12 +65,11 @@ struct AccessNotes {
         return name.indices.allSatisfy { unsafe name[$0] | 0x20 == lowercase.utf8Start[$0] }
     }
 
-    /// A client's text as JSON has it: quotation marks and backslashes are escaped, bytes that are not printable ASCII
+    /// A client's text without tokens of the gateway, as JSON has it: quotation marks and backslashes are escaped, bytes that are not printable ASCII
     /// become question marks, and what exceeds 256 bytes is cut.
     private static func escaped(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
         var escaped: [UInt8] = []
-        for index in 0..<min(text.count, maximumBytes) {
-            let byte = unsafe text[index]
+        for byte in unsafe OwnToken.masked(text).prefix(maximumBytes) {
             if byte == 0x22 || byte == 0x5C { escaped.append(0x5C) }
             escaped.append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
         }

@@ -38,6 +38,7 @@ extension EventLoop {
                 // Short exchanges are allowed to finish.
                 let due = loop.exchanges[exchange].record.started &+ CredentialWatch.minimumAge
                 authenticator.revalidate(ExchangeID(exchange), for: route, at: due)
+                credentialWatch.checkSoon()
             }
         }
     }

@@ -22,6 +22,10 @@ enum RequestCredentials {
                 events.loop.reject(exchange, error)
                 return nil
             }
+            events.loop.exchanges[exchange].credential.hasForeignKey =
+                unsafe header == nil && authorization == nil
+                && events.loop.context.snapshot.authentication.hasForeignKey(
+                    on: routed.route, events.router.head.fields, in: bytes)
         }
         if let browser = events.loop.context.snapshot.browser,
             authorization == nil || events.router.head.fields.has(.cookie)

@@ -88,6 +88,8 @@ private enum CallFields {
     /// The identity headers are for the API, a cookie that was replaced and what is left of limits for the client.
     static func use(ofAllowed line: Span<UInt8>, _ rules: CheckRules?) -> CheckCallResponse.Use {
         if rules?.isReserved(line) == true { return .request }
+        // A credential of the client that the API does not get.
+        if line.count > 0, line[line.count &- 1] == UInt8(ascii: ":") { return .request }
         let isForClient = ["set-cookie:", "ratelimit:", "ratelimit-policy:"].contains { begins(line, $0) }
         return isForClient ? .client : .none
     }

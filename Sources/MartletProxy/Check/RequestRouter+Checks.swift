@@ -84,7 +84,9 @@ extension RequestRouter {
 
     /// Responds to a check whose request may pass.
     @inline(never)
-    mutating func respondToCheck(_ request: consuming AuthorizedRequest, _ loop: inout LoopState) {
+    mutating func respondToCheck(
+        _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
         let exchange = Handle<Exchange>(request.exchange)
         // A reload that moves the endpoint while a credential is verified: nothing was decided about the request.
         guard loop.exchanges[exchange].request.check.contains(.isDescribed) else {
@@ -104,11 +106,38 @@ extension RequestRouter {
         unsafe loop.context.scratch.pending[exchange].append(request.headers)
         unsafe loop.context.snapshot.checks?.appendMissing(
             request.headers.span, to: &loop.context.scratch.pending[exchange])
+        if loop.exchanges[exchange].request.check.contains(.isCall) {
+            unsafe appendWithheld(
+                bytes, route: Int(request.route), consumesCredential: request.consumedCredential, of: exchange, &loop)
+        }
         loop.context.scratch.pending[exchange].append("\r\n")
         RateLimitFields.append(of: exchange, &loop)
         if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
         loop.sendCompleteResponse(exchange)
         if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
+    }
+
+    /// Appends an empty field, which a call names in `headers_to_remove`, for each field of the client that is
+    /// a credential that the gateway itself would not forward, or an identity header in another spelling.
+    private func appendWithheld(
+        _ bytes: UnsafeBufferPointer<UInt8>, route: Int, consumesCredential: Bool, of exchange: Handle<Exchange>,
+        _ loop: inout LoopState
+    ) {
+        let snapshot = loop.context.snapshot
+        var rules = snapshot.compiledRoutes[route].rewriting
+        if !consumesCredential { rules.remove(.dropsAuthorization) }
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            var filter = RequestFieldFilter(rules)
+            guard unsafe filter.isForNoAPI(field, bytes, snapshot, route) else { continue }
+            var line = ByteBuffer()
+            unsafe line.append(bytes[field.name])
+            line.append(":")
+            // With its usual name it is in the response already.
+            if unsafe snapshot.checks?.isReserved(line.bytes.span) == true { continue }
+            line.append("\r\n")
+            unsafe loop.context.scratch.pending[exchange].append(line.bytes)
+        }
     }
 
     /// Receives the message of a check by gRPC.

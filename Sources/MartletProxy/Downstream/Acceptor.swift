@@ -5,6 +5,8 @@ internal import MartletCore
 struct Acceptor: ~Copyable {
     /// How long a response may take before its connection is registered, in nanoseconds.
     static let registrationDelay: Int64 = 20_000_000
+    /// How long nothing is accepted after the system had no descriptor or memory for it, in nanoseconds.
+    static let pause: Int64 = 20_000_000
 
     private let connections: ConnectionLimit
     var listeners: [ListenerSocket]
@@ -16,6 +18,8 @@ struct Acceptor: ~Copyable {
     private var deferredRegistrations = FIFO<DeferredRegistration>()
     /// For rejecting a connection when no descriptors are left.
     let reservedDescriptor = ReservedDescriptor()
+    /// When a pause ends; `max` while connections are accepted.
+    private var pausedUntil = Int64.max
 
     init(connections: ConnectionLimit, listeners: [ListenerSocket]) {
         self.connections = connections
@@ -28,15 +32,11 @@ struct Acceptor: ~Copyable {
     // MARK: Limits
 
     /// Counts a connection in, unless a limit is reached.
-    /// - Parameter address: of the client; `nil` where it does not identify the client.
-    func admit(_ address: [UInt8]?, limits: Limits) -> ConnectionLimit.Admission {
-        connections.enter(address, limits: limits)
-    }
-
-    /// Whether a connection that was refused would be admitted in place of another one: where the limit of all
-    /// connections is reached, not that of one address.
-    func admitsInstead(_ admission: ConnectionLimit.Admission, limits: Limits) -> Bool {
-        admission == .refused && connections.isFull(limits)
+    /// - Parameters:
+    ///   - address: of the client; `nil` where it does not identify the client.
+    ///   - isDivided: whether its network has a share; a trusted proxy is many clients.
+    func admit(_ address: [UInt8]?, isDivided: Bool = true, limits: Limits) -> ConnectionLimit.Admission {
+        connections.enter(address, isDivided: isDivided, limits: limits)
     }
 
     /// Counts a connection out.
@@ -45,7 +45,19 @@ struct Acceptor: ~Copyable {
     // MARK: Registration
 
     /// Whether the loop has nothing to do for new connections at a certain time.
-    var isQuiet: Bool { deferredRegistrations.isEmpty && !deferAccept.isActive }
+    var isQuiet: Bool { deferredRegistrations.isEmpty && !deferAccept.isActive && pausedUntil == .max }
+
+    /// Accepts nothing for a while.
+    mutating func pause(until end: Int64) { pausedUntil = end }
+
+    /// Ends a pause whose time is over.
+    /// - Returns: whether there was one.
+    @inline(__always)
+    mutating func endPause(at now: Int64) -> Bool {
+        guard pausedUntil <= now else { return false }
+        pausedUntil = .max
+        return true
+    }
 
     /// Postpones the registration of a connection whose final request is in progress.
     mutating func deferRegistration(of downstream: Handle<DownstreamConnection>, since: Int64) {

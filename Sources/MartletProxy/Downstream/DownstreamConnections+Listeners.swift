@@ -60,13 +60,34 @@ extension DownstreamConnections {
     }
 
     /// Out of descriptors: uses the reserved one to reject a connection, or the listener would stay readable forever.
-    mutating func rejectOne(_ listener: ListenerSocket, _ context: inout LoopContext) {
+    /// - Returns: whether one was accepted for that.
+    mutating func rejectOne(_ listener: ListenerSocket, _ context: inout LoopContext) -> Bool {
         acceptor.reservedDescriptor.release()
-        if let (fd, _) = Socket.accept(listener.fd) {
+        let accepted = Socket.accept(listener.fd)
+        if let (fd, _) = accepted {
             context.counters.connections.refused &+= 1
             rejectConnection(fd, listener.rules, &context)
         }
         acceptor.reservedDescriptor.acquire()
+        return accepted != nil
+    }
+
+    /// Nothing can be accepted, not even to reject it: listeners that stay readable would keep the loop busy.
+    mutating func pauseAccepting(_ context: inout LoopContext) {
+        acceptor.pause(until: context.now &+ Acceptor.pause)
+        for listener in acceptor.listeners { context.poller.remove(listener.fd) }
+    }
+
+    /// Accepts again after a pause.
+    mutating func resumeAccepting(_ context: inout LoopContext) {
+        guard acceptor.endPause(at: context.now) else { return }
+        for listener in acceptor.listeners {
+            // One that was added meanwhile is registered.
+            context.poller.remove(listener.fd)
+            if (try? listener.register(with: context.poller)) == nil {
+                acceptor.pause(until: context.now &+ Acceptor.pause)
+            }
+        }
     }
 
     /// Over the limit: responds with 503 where the client can read it, and closes the connection immediately.
@@ -96,16 +117,17 @@ extension DownstreamConnections {
     ) -> Bool {
         let octets = address.bytes
         acceptor.release(self[downstream].origin.peerBytes, self[downstream].origin.admission)
-        self[downstream].origin.admission = acceptor.admit(octets, limits: context.snapshot.limits)
-        guard self[downstream].origin.admission != .refused else {
+        let isTrusted = context.snapshot.trustedProxies.contains { $0.contains(octets) }
+        self[downstream].origin.admission = acceptor.admit(
+            octets, isDivided: !isTrusted, limits: context.snapshot.limits)
+        guard self[downstream].origin.admission.isAdmitted else {
             context.counters.connections.refused &+= 1
             return false
         }
         self[downstream].origin.peerBytes = octets
         self[downstream].origin.address = DownstreamAddress(
             bytes: octets, text: AddressText(SocketEndpoint.text(of: octets).utf8),
-            isTrusted: context.snapshot.trustedProxies.contains { $0.contains(octets) },
-            isNoted: context.logs.access.needsNotes, port: address.port)
+            isTrusted: isTrusted, isNoted: context.logs.access.needsNotes, port: address.port)
         return true
     }
 }

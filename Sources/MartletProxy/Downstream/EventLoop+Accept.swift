@@ -1,6 +1,6 @@
-private import CLinux
 internal import MartletConfig
 internal import MartletIO
+internal import MartletProvider
 internal import MartletReports
 
 /// Accepts downstream connections.
@@ -19,9 +19,12 @@ extension EventLoop {
         guard let index = loop.downstreams.acceptor.index(ofListener: id) else { return }
         for _ in 0..<EventLoop.acceptBatch {
             guard let (fd, peer) = Socket.accept(loop.downstreams.acceptor.listeners[index].fd) else {
-                guard martlet_errno() == EMFILE || martlet_errno() == ENFILE else { return }
+                guard IOError("accept4").isShortage else { return }
                 if loop.freeCapacity() { continue }
-                return loop.downstreams.rejectOne(loop.downstreams.acceptor.listeners[index], &loop.context)
+                if !loop.downstreams.rejectOne(loop.downstreams.acceptor.listeners[index], &loop.context) {
+                    loop.downstreams.pauseAccepting(&loop.context)
+                }
+                return
             }
             acceptConnection(fd, from: peer, by: loop.downstreams.acceptor.listeners[index])
         }
@@ -35,22 +38,26 @@ extension EventLoop {
     private mutating func acceptConnection(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
         let bytes = peer.addressBytes
         // Behind a proxy the client's address counts, which is not known yet.
-        let isUncounted = peer.isUnix || listener.rules.expectsProxyHeader
-        var admission = loop.downstreams.acceptor.admit(isUncounted ? nil : bytes, limits: loop.context.snapshot.limits)
-        if loop.downstreams.acceptor.admitsInstead(admission, limits: loop.context.snapshot.limits), loop.freeCapacity()
+        let counted = peer.isUnix || listener.rules.expectsProxyHeader ? nil : bytes
+        let isTrusted =
+            peer.isUnix
+            ? listener.rules.isTrusted : loop.context.snapshot.trustedProxies.contains { $0.contains(bytes) }
+        let limits = loop.context.snapshot.limits
+        var admission = loop.downstreams.acceptor.admit(counted, isDivided: !isTrusted, limits: limits)
+        // In place of another one, of whoever where all are taken, and of the same network where it has its share.
+        if admission == .refused && loop.freeCapacity()
+            || admission == .refusedToNetwork && loop.freeCapacity(of: ClientNetwork(address: bytes))
         {
-            admission = loop.downstreams.acceptor.admit(isUncounted ? nil : bytes, limits: loop.context.snapshot.limits)
+            admission = loop.downstreams.acceptor.admit(counted, isDivided: !isTrusted, limits: limits)
         }
-        guard admission != .refused else {
+        guard admission.isAdmitted else {
             loop.context.counters.connections.refused &+= 1
             loop.downstreams.rejectConnection(fd, listener.rules, &loop.context)
             return
         }
         let address = DownstreamAddress(
             bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
-            isTrusted: peer.isUnix
-                ? listener.rules.isTrusted : loop.context.snapshot.trustedProxies.contains { $0.contains(bytes) },
-            isNoted: loop.context.logs.access.needsNotes, port: peer.port, isUnix: peer.isUnix)
+            isTrusted: isTrusted, isNoted: loop.context.logs.access.needsNotes, port: peer.port, isUnix: peer.isUnix)
         let downstream = loop.downstreams.all.allocate()
         loop.downstreams[downstream].open(
             fd: fd, kind: .http1, rules: listener.rules, address: address,

@@ -17,7 +17,7 @@ struct HandshakeQueue: ~Copyable {
     static let batch = 8
 
     /// A connection has at most one entry for events and one for a step, and connections are bounded.
-    private var waiting = FairQueue<(connection: Handle<DownstreamConnection>, work: Work)>(.none)
+    private var waiting = FairQueue<(connection: Handle<DownstreamConnection>, work: Work)>(.behind(.connections))
 
     var isEmpty: Bool { waiting.count == 0 }
 

@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP2
+internal import MartletProvider
 internal import MartletReports
 internal import MartletResponder
 internal import MartletTLS
@@ -56,12 +57,13 @@ extension LoopState {
     }
 
     /// Closes one evictable connection (``UnprovenConnection``), if there is one.
+    /// - Parameter network: whose it has to be; `nil` for any.
     /// - Returns: whether there is capacity now.
-    mutating func freeCapacity() -> Bool {
+    mutating func freeCapacity(of network: ClientNetwork? = nil) -> Bool {
         for _ in 0..<min(downstreams.acceptor.order.count, ConnectionOrder.searchLimit) {
             guard let downstream = downstreams.acceptor.order.popOldest() else { return false }
             guard downstreams.all.contains(downstream) else { continue }
-            if isEvictable(downstream) {
+            if network == nil || downstreams.network(of: downstream) == network, isEvictable(downstream) {
                 displace(downstream)
                 return true
             }

@@ -18,7 +18,7 @@ extension EventLoop {
         guard let authorized = unsafe authorize(exchange, routed, bytes, verification) else { return }
         guard loop.exchanges[exchange].request.check.isEmpty else {
             unsafe router.noteHead(exchange, bytes, &loop)
-            return router.respondToCheck(authorized, &loop)
+            return unsafe router.respondToCheck(authorized, bytes, &loop)
         }
         unsafe router.forward(authorized, bytes, &loop)
     }

@@ -17,6 +17,10 @@ struct Exchange: ~Copyable, SlabElement {
         case route
         /// Not decided yet: the message of a check by gRPC comes first.
         case call
+
+        /// Whether the body is kept until it is complete.
+        @inline(__always)
+        var holdsBody: Bool { self == .local || self == .call }
     }
 
     var generation: UInt32 = 0

@@ -33,6 +33,8 @@ extension RequestExplainer {
                 head: request.received))
         var authenticator = Authenticator(snapshot.authentication)
         var credential = CredentialState()
+        credential.hasForeignKey =
+            header == nil && request.authorization == nil && hasForeignKey(request, on: route)
         var outcome = decide(presented, route, nil, &authenticator, &credential)
         var principal: Principal?
         if case .pending(let verification) = outcome {
@@ -93,6 +95,13 @@ extension RequestExplainer {
         }
     }
 
+    private func hasForeignKey(_ request: Request, on route: Route) -> Bool {
+        let head = head(of: request)
+        return unsafe request.bytes.withUnsafeBufferPointer {
+            unsafe snapshot.authentication.hasForeignKey(on: route.index, head.fields, in: $0)
+        }
+    }
+
     private func findHeader(of request: Request, on route: Route) throws(Failure) -> HeaderSearch.Found? {
         var search = HeaderSearch(snapshot.authentication, route: route.index)
         for field in request.fields { search.examine(field, in: request.bytes.span, snapshot.authentication) }
@@ -143,7 +152,7 @@ extension RequestExplainer {
         guard let authorization = request.authorization else { return .none }
         switch AuthorizationValue(request.bytes.span, authorization) {
         case .bearer(let range), .dpop(let range):
-            let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe OwnToken.matches($0[range]) }
+            let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe SessionPrefix.begins($0[range]) }
             return isOwn ? .session : .bearer
         case .basic: return .basic
         case .other, .malformed: return .other

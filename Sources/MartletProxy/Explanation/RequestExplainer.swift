@@ -233,7 +233,7 @@ package struct RequestExplainer: Sendable {
             request.fields.compactMap { field in
                 // The credential is reported separately, and the upstream gets a `Host` in any case.
                 guard field.known != .host, field.known != .authorization,
-                    unsafe !filter.forwards(field, bytes, snapshot, route.index)
+                    unsafe !filter.forwardsAlone(field, bytes, snapshot, route.index)
                 else { return nil }
                 return unsafe String(decoding: bytes[field.name], as: UTF8.self)
             }

@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletLimits
+internal import MartletProvider
 
 /// How an exchange is counted by the limits of its route.
 struct ExchangeLimits: ~Copyable {
@@ -14,7 +15,7 @@ struct ExchangeLimits: ~Copyable {
     private(set) var plan: Int32 = -1
     private(set) var storeTokens: UInt16 = 0
     /// Where it is counted as under way.
-    private var counter = CounterEntry()
+    private var counter = DividedEntry()
     /// `RateLimit-Policy` and `RateLimit`, without the last line break.
     private var fields = ByteBuffer()
 
@@ -32,8 +33,8 @@ struct ExchangeLimits: ~Copyable {
 
     /// Counts it as under way until it ends.
     /// - Returns: whether there was room.
-    mutating func enter(_ counter: ConcurrencyCounter, maximum: Int) -> Bool {
-        self.counter.enter(counter, maximum: maximum)
+    mutating func enter(_ counter: DividedCounter, maximum: Int, for network: ClientNetwork?) -> Bool {
+        self.counter.enter(counter, maximum: maximum, for: network)
     }
 
     /// Every way in which an exchange ends comes here.

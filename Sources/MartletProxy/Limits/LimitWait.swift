@@ -1,7 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletLimits
-private import Synchronization
 
 /// The limits of one phase of a request that waits for the store, and what was decided so far.
 ///
@@ -23,7 +22,7 @@ final class LimitWait: TokenWaiting {
     let needsCaller: Bool
     private let exchange: Handle<Exchange>
     private let mailbox: Mailbox
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameters:
     ///   - decisions: of the limits that need no store.
@@ -34,7 +33,7 @@ final class LimitWait: TokenWaiting {
     ) {
         (self.plan, self.range, self.needsCaller) = (plan, range, needsCaller)
         (self.exchange, self.mailbox) = (exchange, mailbox)
-        state = Mutex(State(decisions: decisions, missing: missing))
+        state = Lock(State(decisions: decisions, missing: missing))
     }
 
     /// Records what the store has decided; the last one has the request go on.

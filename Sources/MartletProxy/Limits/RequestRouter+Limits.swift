@@ -22,9 +22,7 @@ extension RequestRouter {
             ._withUnsafeGuaranteedRef { plan in
                 if !loop.exchanges[exchange].record.limits.isEntered {
                     loop.exchanges[exchange].record.limits.enter()
-                    if plan.concurrency < .max,
-                        !loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency)
-                    {
+                    if plan.concurrency < .max, !Self.enter(exchange, plan, &loop) {
                         unsafe noteHead(exchange, bytes, &loop)
                         loop.reject(exchange, .tooManyUnderWay)
                         return false
@@ -33,6 +31,14 @@ extension RequestRouter {
                 return unsafe takeTokens(
                     exchange, plan, 0..<plan.countBeforeCaller, needsCaller: false, bytes, &loop)
             }
+    }
+
+    /// Counts a request as under way.
+    /// - Returns: whether there was room.
+    private static func enter(_ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ loop: inout LoopState) -> Bool {
+        let isDivided = plan.counter.isDivided(of: plan.concurrency)
+        let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+        return loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency, for: network)
     }
 
     /// Counts a request whose caller is authorized, by the limits that need the caller.

@@ -110,9 +110,9 @@ final class RouteLimitPlan: Sendable {
     let policy: [UInt8]
     /// The requests that may be under way at a time; `max` is unlimited.
     let concurrency: Int
-    let counter: ConcurrencyCounter
+    let counter: DividedCounter
 
-    init(_ limits: [PlannedLimit], _ configuration: RouteLimitsConfiguration, counter: ConcurrencyCounter) {
+    init(_ limits: [PlannedLimit], _ configuration: RouteLimitsConfiguration, counter: DividedCounter) {
         func needsCaller(_ limit: PlannedLimit) -> Bool {
             limit.parts.contains(.subject) || limit.parts.contains(.provider)
         }

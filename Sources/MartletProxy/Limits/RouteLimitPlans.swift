@@ -1,4 +1,5 @@
 package import MartletConfig
+internal import MartletCore
 package import MartletLimits
 package import MartletReports
 internal import MartletRouter
@@ -30,7 +31,7 @@ package struct RouteLimitPlans: Sendable {
     /// Where shared limits count.
     private let client: StoreClient?
     /// Never removed, since exchanges refer to them unretained; by the name of the route.
-    private let counters: [String: ConcurrencyCounter]
+    private let counters: [String: DividedCounter]
 
     /// No limits.
     package init() {
@@ -67,15 +68,16 @@ package struct RouteLimitPlans: Sendable {
         for route in routes where !route.limits.isEmpty {
             let name = route.name.value
             let planned = route.limits.rates.compactMap { limits[$0.value] }.map { plan($0, of: name) }
-            let counter = counters[name] ?? ConcurrencyCounter()
+            let counter = counters[name] ?? DividedCounter(.routeRequests)
             counters[name] = counter
             indices[name] = plans.count
             plans.append(RouteLimitPlan(planned, route.limits, counter: counter))
         }
         let ofLogins = logins.compactMap { limits[$0] }.map { plan($0, of: Self.loginRoute) }
+        let counter = counters[Self.loginRoute] ?? DividedCounter(.routeRequests)
+        counters[Self.loginRoute] = counter
         self.logins =
-            ofLogins.isEmpty
-            ? nil : RouteLimitPlan(ofLogins, RouteLimitsConfiguration(), counter: ConcurrencyCounter())
+            ofLogins.isEmpty ? nil : RouteLimitPlan(ofLogins, RouteLimitsConfiguration(), counter: counter)
         self.plans = plans
         self.indices = indices
         self.tables = tables

@@ -2,6 +2,7 @@ internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletProvider
 internal import MartletResponder
 internal import MartletTracing
 
@@ -12,6 +13,8 @@ extension RequestForwarder {
     static func respondAtMount(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, at mount: Int, _ loop: inout LoopState
     ) {
+        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        if let failure = loop.context.snapshot.rejection(network) { return loop.reject(exchange, failure) }
         loop.exchanges[exchange].forwarding.head.removeAll()
         unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
         beginLocal(exchange, loop.context.snapshot.handlers[mount], &loop)
@@ -38,8 +41,12 @@ extension RequestForwarder {
         loop.downstreams.arm(
             loop.exchanges[exchange].downstream, at: loop.now &+ LocalLimits.timeout.boundedNanoseconds, &loop.context)
         let trace = loop.context.tracing.isOn ? RequestTracing.parent(of: exchange, &loop) : nil
-        loop.exchanges[exchange].local.task = Task { [mailbox = loop.mailbox] in
-            let response = await TraceScope.within(trace) { await handler(request) }
+        let owner = request.network?.workOwner ?? .anonymous
+        let lane = TaskLane(loop.context.threads.purpose, of: owner)
+        loop.exchanges[exchange].local.task = Task(executorPreference: lane) { [mailbox = loop.mailbox] in
+            let response = await WorkOwner.$current.withValue(owner) {
+                await TraceScope.within(trace) { await handler(request) }
+            }
             mailbox.post(.localResponse(exchange: exchange, response))
         }
     }

@@ -184,14 +184,14 @@ struct AccessLineFormatter: ~Copyable {
 }
 
 extension ByteBuffer {
-    /// Appends a path, escaping what JSON requires, and with question marks for other non-printable bytes.
+    /// Appends a path without the gateway's own tokens, escaping what JSON requires, and with question marks for other
+    /// non-printable bytes.
     ///
     /// Only paths need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
     /// value, in and out, so that its bounds stay in registers where this is not called.
     @inline(never)
     fileprivate consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
-        for index in path.indices {
-            let byte = unsafe path[index]
+        for byte in unsafe OwnToken.masked(path) {
             if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
             append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
         }

@@ -35,10 +35,14 @@ package struct EventLoop: ~Copyable {
         package var mirror: (any MirrorReceiving)?
         /// Gets the spans of requests.
         package var spans: (any SpanReceiving)?
+        /// What the tasks of requests are for that are handled in this process.
+        package var purpose = TaskPurpose.endpoints
         /// Whether the process uses too much memory; `nil` for loops that reject nothing in an overload.
         package var memory: MemoryPressure?
         /// Logs which endpoints are ejected.
         package var ejections: EjectionWatch?
+        /// The descriptors for connections to upstreams; `nil` takes what is needed.
+        package var descriptors: DescriptorBudget?
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
@@ -81,13 +85,15 @@ package struct EventLoop: ~Copyable {
             snapshot: setup.snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
                 mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes,
-                mirror: setup.mirror),
+                mirror: setup.mirror, purpose: setup.purpose),
             logs: LoopLogs(
                 access: setup.log, setup.snapshot.accessLog, debug: setup.debug,
                 requestIDPrefix: .random(in: .min ... .max)),
             counters: Counters(loop: setup.id), overload: overload, tracing: tracing)
         let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
         loop = LoopState(context, acceptor: acceptor)
+        loop.upstreams.descriptors = LoopDescriptors(setup.descriptors)
+        loop.pipes = SplicePipes(setup.descriptors)
         router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
         authenticator = Authenticator(setup.snapshot.authentication)
         loop.upstreams.directory.ejections = setup.ejections.map { LoopEjections(watch: $0, loop: setup.id) }
@@ -116,6 +122,7 @@ package struct EventLoop: ~Copyable {
             if loop.now >= loop.upstreams.directory.nextCut { RequestForwarder.cutOverdue(&loop) }
             loop.registerOverdue()
             loop.downstreams.updateDeferAccept(&loop.context)
+            loop.downstreams.resumeAccepting(&loop.context)
             if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }
             if loop.context.overload.isWatched { OverloadControl.end(&loop, events: count) }
             freeClosedSessions()

@@ -10,12 +10,16 @@ struct LoopThreads: ~Copyable {
     let handshakePool: ThreadPool
     /// Sends copies of requests to other upstreams; `nil` for listeners of the gateway itself.
     let mirror: (any MirrorReceiving)?
+    /// What the tasks of requests are for that are handled in this process.
+    let purpose: TaskPurpose
     /// Connections whose handshakes the loop continues.
     var handshakeQueue = HandshakeQueue()
 
     init(
-        mailbox: Mailbox, verifier: Verifier, handshakePool: ThreadPool, mirror: (any MirrorReceiving)? = nil
+        mailbox: Mailbox, verifier: Verifier, handshakePool: ThreadPool, mirror: (any MirrorReceiving)? = nil,
+        purpose: TaskPurpose = .endpoints
     ) {
+        self.purpose = purpose
         self.mirror = mirror
         self.mailbox = mailbox
         self.verifier = verifier

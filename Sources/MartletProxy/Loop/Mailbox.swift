@@ -65,7 +65,8 @@ package final class Mailbox: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
+    private let turn = Atomic<UInt64>(0)
 
     package init() throws(IOError) {
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
@@ -107,13 +108,18 @@ package final class Mailbox: Sendable {
         for message in left { message.drop() }
     }
 
-    private func wake() {
+    /// How often the loop has come by, which it does after ``wake()`` as long as it turns.
+    package var turns: UInt64 { turn.load(ordering: .relaxed) }
+
+    /// Has the loop come by, without a message.
+    package func wake() {
         var one: UInt64 = 1
         _ = unsafe write(descriptor, &one, 8)
     }
 
     /// Removes and returns all messages.
     func drain() -> [LoopMessage] {
+        turn.add(1, ordering: .relaxed)
         var count: UInt64 = 0
         _ = unsafe read(descriptor, &count, 8)
         return state.withLock { state in

@@ -1,4 +1,5 @@
-/// Bytes that JSON strings must escape: quotes, backslashes, control bytes; and, for the log, non-ASCII bytes.
+/// Bytes of a path that lines cannot have as they are: those that JSON strings must escape (quotes, backslashes, control
+/// bytes), for the log non-ASCII bytes, and `_`, which every token of the gateway has in its prefix.
 enum PathEscape {
     /// Whether a path has such a byte; checks eight bytes at a time, in blocks that may overlap.
     @inline(__always)
@@ -33,7 +34,8 @@ enum PathEscape {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let quotes = word ^ ones &* 0x22
         let slashes = word ^ ones &* 0x5C
-        let below = (word &- ones &* 0x20) | (quotes &- ones) | (slashes &- ones)
+        let prefixes = word ^ ones &* 0x5F
+        let below = (word &- ones &* 0x20) | (quotes &- ones) | (slashes &- ones) | (prefixes &- ones)
         return (below | word | (word &+ ones)) & (ones &* 0x80) != 0
     }
 }

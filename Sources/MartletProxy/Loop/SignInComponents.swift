@@ -15,18 +15,23 @@ package struct SignInComponents: Sendable {
     package let proofs: (any ProofVerifying)?
     /// The handlers of the route table's mounts, in order.
     package let handlers: [LocalHandler]
+    /// Why the handlers get no request of a network now; never waits.
+    package let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
     /// What concerns browsers; `nil` without `browser:`.
     package let browser: BrowserRules?
 
     package init(
         sessions: (any SessionVerifying)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
-        proofs: (any ProofVerifying)? = nil, handlers: [LocalHandler], browser: BrowserRules? = nil
+        proofs: (any ProofVerifying)? = nil, handlers: [LocalHandler],
+        rejection: @escaping @Sendable (_ network: ClientNetwork?) -> Failure? = { _ in nil },
+        browser: BrowserRules? = nil
     ) {
         self.sessions = sessions
         self.subjects = subjects
         self.assertion = assertion
         self.proofs = proofs
         self.handlers = handlers
+        self.rejection = rejection
         self.browser = browser
     }
 }

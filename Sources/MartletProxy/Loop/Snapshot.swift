@@ -39,6 +39,8 @@ package final class Snapshot: Sendable {
     private let endpoints: OwnEndpoints
     /// The handlers of the route table's mounts, in order.
     var handlers: [LocalHandler] { endpoints.handlers }
+    /// Why the handlers get no request of a network now.
+    var rejection: @Sendable (_ network: ClientNetwork?) -> Failure? { endpoints.rejection }
     /// How checks are responded to; `nil` without an endpoint for them.
     var checks: CheckRules? { endpoints.checks }
     /// The index of its mount, or one that no route has.
@@ -77,7 +79,7 @@ package final class Snapshot: Sendable {
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
-        endpoints = OwnEndpoints(handlers: signIn.handlers, checks: checks)
+        endpoints = OwnEndpoints(handlers: signIn.handlers, rejection: signIn.rejection, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         editsHeads = hasBrowser || routeLimits.announce || accessLog?.plan?.notesResponses == true
@@ -102,7 +104,8 @@ package final class Snapshot: Sendable {
         routeRules = routes.routes.map { RouteRules($0, upstreams, credentials: credentials) }
         pseudonym = ViaPseudonym(routes: routes.configured.map(\.name), upstreams: upstreams)
         clientFields = ClientField.table(
-            reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil,
+            reserved: routes.reservedNames, stripped: server.strippedHeaders,
+            credentials: authentication.withheldNames, cutsCookies: signIn.browser != nil,
             tracesRequests: tracing != nil)
     }
 }
@@ -110,5 +113,6 @@ package final class Snapshot: Sendable {
 /// What responds at the paths that the gateway serves itself.
 private struct OwnEndpoints {
     let handlers: [LocalHandler]
+    let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
     let checks: CheckRules?
 }

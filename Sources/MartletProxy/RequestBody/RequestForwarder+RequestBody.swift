@@ -1,6 +1,7 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletMirror
+internal import MartletProvider
 internal import MartletResponder
 
 /// Forwards the body of a request as it arrives.
@@ -49,6 +50,9 @@ extension RequestForwarder {
                 {
                     return bytes.count
                 }
+                if loop.exchanges[exchange].responder.holdsBody, !reserve(range.count, of: exchange, &loop) {
+                    return bytes.count
+                }
                 unsafe loop.exchanges.forwardPiece(
                     bytes[range], of: exchange, &loop.downstreams, &loop.upstreams, &loop.context)
             case .trailer(let field):
@@ -66,6 +70,19 @@ extension RequestForwarder {
                 return bytes.count
             }
         }
+    }
+
+    /// Makes sure of the memory for a piece that this process keeps.
+    /// - Returns: `false` if the exchange has failed, because its network keeps too much already.
+    @inline(never)
+    private static func reserve(_ count: Int, of exchange: Handle<Exchange>, _ loop: inout LoopState) -> Bool {
+        let owner = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)?.workOwner ?? .anonymous
+        let isReserved = loop.exchanges[exchange].heldBody.reserve(
+            count, isWhole: loop.exchanges[exchange].body.isComplete, upTo: LocalLimits.bodyBytes, for: owner,
+            in: .process)
+        guard !isReserved else { return true }
+        loop.reject(exchange, .bodiesOverShare)
+        return false
     }
 
     /// Looks at a piece of the body before it is forwarded: compares it with what the credential vouches for.

@@ -147,6 +147,6 @@ extension RequestFieldFilter.Rules {
     ) -> Bool {
         guard field.known == .other, unsafe KnownField.lookAlike(bytes.span, field.name) == .other else { return false }
         var filter = RequestFieldFilter(self)
-        return unsafe filter.forwards(field, bytes, snapshot, route)
+        return unsafe filter.forwardsAlone(field, bytes, snapshot, route)
     }
 }

@@ -1,3 +1,5 @@
+internal import MartletProvider
+
 /// Requests that wait before they are sent to an endpoint, each with a deadline: the time before a retry, or what a
 /// request waits for a connection at most.
 ///
@@ -18,9 +20,14 @@ struct DelayedRequests: ~Copyable {
         let avoiding: EndpointIndex
         let reason: Reason
         let deadline: Int64
+        /// Of the client; `nil` where its address does not tell, or it does not matter.
+        var network: ClientNetwork?
     }
 
     private var entries: [Entry] = []
+    /// The upstreams whose connections carried no more for those that wait: how many they carried then, and until when
+    /// there is no use in a look while they carry as many.
+    private var full: [ClusterIndex: (carried: Int, until: Int64)] = [:]
 
     @inline(__always)
     var isEmpty: Bool { entries.isEmpty }
@@ -35,13 +42,40 @@ struct DelayedRequests: ~Copyable {
         return due
     }
 
-    /// Takes the requests that wait for connections, in the order in which they came: those that find none are added
-    /// again, with their deadlines.
-    mutating func takePending() -> [Entry] {
-        guard entries.contains(where: { $0.reason == .connection }) else { return [] }
-        let pending = entries.filter { $0.reason == .connection }
-        entries.removeAll { $0.reason == .connection }
-        return pending
+    /// The upstreams for whose connections requests wait.
+    var pendingClusters: [ClusterIndex] {
+        var clusters: [ClusterIndex] = []
+        for entry in entries where entry.reason == .connection && !clusters.contains(entry.cluster) {
+            clusters.append(entry.cluster)
+        }
+        return clusters
+    }
+
+    /// Whether the connections of an upstream may carry more than when it was last looked at.
+    func mayCarryMore(_ cluster: ClusterIndex, carried: Int, at now: Int64) -> Bool {
+        guard let last = full[cluster] else { return true }
+        return last.carried != carried || last.until <= now
+    }
+
+    /// Notes how many requests the connections of an upstream carry, where that were too many for some that wait.
+    mutating func tried(_ cluster: ClusterIndex, carried: Int?, at now: Int64) {
+        full[cluster] = carried.map { ($0, now &+ DelayedRequests.poll * 1_000_000) }
+    }
+
+    /// Takes the requests that wait for connections of an upstream: the first of each network, in the order in which
+    /// they came, then the second ones. Those that find none are added again, with their deadlines.
+    mutating func takePending(of cluster: ClusterIndex) -> [Entry] {
+        let pending = entries.filter { $0.reason == .connection && $0.cluster == cluster }
+        entries.removeAll { $0.reason == .connection && $0.cluster == cluster }
+        var turns: [ClientNetwork?: Int] = [:]
+        var rounds: [[Entry]] = []
+        for entry in pending {
+            let turn = turns[entry.network, default: 0]
+            turns[entry.network] = turn + 1
+            if turn == rounds.count { rounds.append([]) }
+            rounds[turn].append(entry)
+        }
+        return rounds.flatMap(\.self)
     }
 
     /// How long the loop may sleep, in milliseconds.

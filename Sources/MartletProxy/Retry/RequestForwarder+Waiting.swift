@@ -1,6 +1,7 @@
 internal import MartletBalancing
 internal import MartletCore
 internal import MartletLimits
+internal import MartletProvider
 internal import MartletResponder
 
 /// Requests that are counted, and those that wait: for the time before a retry, or for a connection.
@@ -9,16 +10,37 @@ extension RequestForwarder {
     /// - Returns: whether it may go on; it is rejected otherwise.
     @inline(never)
     static func admit(_ exchange: Handle<Exchange>, to cluster: ClusterIndex, _ loop: inout LoopState) -> Bool {
-        guard let counters = loop.upstreams.directory.clusters[Int(cluster)].upstream.counters else { return true }
-        let traffic = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic
-        if let breaker = traffic.breaker,
-            !loop.exchanges[exchange].forwarding.enter(counters.requests, maximum: breaker.requests)
-        {
-            loop.reject(exchange, .breakerOpen("upstream.too_many_requests"))
-            return false
+        if let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker {
+            let isDivided = breaker.requests.isDivided(of: breaker.maximumRequests)
+            let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+            guard loop.exchanges[exchange].forwarding.enter(breaker, for: network) else {
+                loop.reject(exchange, .breakerOpen("upstream.too_many_requests"))
+                return false
+            }
         }
-        if traffic.retries != nil { counters.budget.countRequest(at: loop.now) }
+        if loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.retries != nil {
+            loop.upstreams.directory.clusters[Int(cluster)].upstream.counters?.budget.countRequest(at: loop.now)
+        }
         return true
+    }
+
+    /// Whether the connections of an upstream may carry a request, for its network. If not, it waits for one, or is
+    /// rejected.
+    @inline(never)
+    static func mayCarry(_ exchange: Handle<Exchange>, _ avoiding: EndpointIndex, _ loop: inout LoopState) -> Bool {
+        let cluster = loop.exchanges[exchange].forwarding.cluster
+        guard !loop.exchanges[exchange].forwarding.isCarried,
+            let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker
+        else { return true }
+        var maximum = breaker.maximumConnections
+        if loop.upstreams.directory.clusters[Int(cluster)].hasStreams {
+            maximum *= loop.upstreams.streamsPerConnection(of: cluster)
+        }
+        let isDivided = breaker.carried.isDivided(of: maximum)
+        let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+        if loop.exchanges[exchange].forwarding.carry(breaker, maximum: maximum, for: network) { return true }
+        waitForConnection(exchange, breaker, avoiding, &loop)
+        return false
     }
 
     /// Whether a connection may be opened for a request. If not, it waits for one, or is rejected.
@@ -27,35 +49,38 @@ extension RequestForwarder {
         _ exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ avoiding: EndpointIndex, _ loop: inout LoopState
     ) -> Bool {
         let cluster = loop.exchanges[exchange].forwarding.cluster
-        guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.breaker,
-            let counters = loop.upstreams.directory.clusters[Int(cluster)].upstream.counters
-        else { return true }
-        if counters.connections.current < breaker.connections { return true }
+        guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
+        if breaker.hasConnection { return true }
         // An idle connection to another endpoint makes room.
         if let idle = loop.upstreams.directory.oldestIdle(of: cluster) {
             loop.upstreams.close(idle, &loop.context)
-            if counters.connections.current < breaker.connections { return true }
+            if breaker.hasConnection { return true }
         }
+        waitForConnection(exchange, breaker, avoiding, &loop)
+        return false
+    }
+
+    /// Has a request wait until a connection can carry it, or rejects it.
+    private static func waitForConnection(
+        _ exchange: Handle<Exchange>, _ breaker: Breaker, _ avoiding: EndpointIndex, _ loop: inout LoopState
+    ) {
         // It was not sent.
         loop.exchanges[exchange].forwarding.attempts &-= 1
+        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
         guard
             loop.exchanges[exchange].forwarding.isPending
-                || loop.exchanges[exchange].forwarding.pend(
-                    counters.pending, maximum: breaker.pending, until: loop.now &+ breaker.queueTimeout)
-        else {
-            loop.reject(exchange, .breakerOpen("upstream.too_many_pending"))
-            return false
-        }
+                || loop.exchanges[exchange].forwarding.pend(breaker, for: network, at: loop.now)
+        else { return loop.reject(exchange, .breakerOpen("upstream.too_many_pending")) }
         let deadline = loop.exchanges[exchange].forwarding.pendingUntil
-        wait(exchange, .connection, until: deadline, avoiding: avoiding, &loop)
-        return false
+        wait(exchange, .connection, until: deadline, avoiding: avoiding, for: network, &loop)
     }
 
     /// Has a request wait; its body is not read meanwhile.
     static func wait(
         _ exchange: Handle<Exchange>, _ reason: DelayedRequests.Reason, until deadline: Int64,
-        avoiding: EndpointIndex, _ loop: inout LoopState
+        avoiding: EndpointIndex, for network: ClientNetwork? = nil, _ loop: inout LoopState
     ) {
+        loop.exchanges[exchange].forwarding.stopCarrying()
         loop.exchanges[exchange].forwarding.isWaiting = true
         loop.exchanges[exchange].responder = .upstream
         if !loop.exchanges[exchange].body.isComplete {
@@ -64,7 +89,7 @@ extension RequestForwarder {
         loop.waiting.add(
             DelayedRequests.Entry(
                 exchange: exchange, cluster: loop.exchanges[exchange].forwarding.cluster, avoiding: avoiding,
-                reason: reason, deadline: deadline))
+                reason: reason, deadline: deadline, network: network))
     }
 
     /// Sends the requests whose time to wait is over, and those for which there is a connection now.
@@ -76,10 +101,34 @@ extension RequestForwarder {
             case .connection: loop.reject(entry.exchange, .breakerOpen("upstream.queue_timed_out"))
             }
         }
-        for entry in loop.waiting.takePending() where loop.exchanges.all.contains(entry.exchange) {
+        for cluster in loop.waiting.pendingClusters where hasRoom(cluster, &loop) { resumePending(of: cluster, &loop) }
+    }
+
+    /// Whether a request that waits for a connection of an upstream may find one. Few that wait would cost a turn of the
+    /// loop little; many of one client must not cost it much.
+    private static func hasRoom(_ cluster: ClusterIndex, _ loop: inout LoopState) -> Bool {
+        guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
+        guard loop.waiting.mayCarryMore(cluster, carried: breaker.carried.current, at: loop.now) else { return false }
+        return breaker.hasConnection || loop.upstreams.directory.oldestIdle(of: cluster) != nil
+            || loop.upstreams.directory.clusters[Int(cluster)].hasStreams
+    }
+
+    /// Sends the requests of each network until one has to wait again, and leaves the others where they were.
+    private static func resumePending(of cluster: ClusterIndex, _ loop: inout LoopState) {
+        var full: Set<ClientNetwork?> = []
+        for entry in loop.waiting.takePending(of: cluster) where loop.exchanges.all.contains(entry.exchange) {
+            guard !full.contains(entry.network) else {
+                loop.waiting.add(entry)
+                continue
+            }
             loop.exchanges[entry.exchange].forwarding.isWaiting = false
             sendToEndpoint(entry.exchange, avoiding: entry.avoiding, reusing: true, &loop)
+            if loop.exchanges.all.contains(entry.exchange), loop.exchanges[entry.exchange].forwarding.isWaiting {
+                full.insert(entry.network)
+            }
         }
+        let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker
+        loop.waiting.tried(cluster, carried: full.isEmpty ? nil : breaker?.carried.current, at: loop.now)
     }
 
     /// Ends the requests of endpoints that have left the configuration and whose time to finish is over (`drain`).

@@ -12,6 +12,8 @@ struct RequestProperties {
     var hasContinued = false
     /// The caller uses gRPC, and gets errors as gRPC status.
     var isGRPC = false
+    /// It is an extended CONNECT (RFC 8441), in whose head the protocol is an `Upgrade`.
+    var isConnect = false
     /// The client said that it reads trailers (`TE: trailers`).
     var acceptsTrailers = false
     /// Whether a proxy asks about a request by this one, and how.
@@ -22,6 +24,7 @@ struct RequestProperties {
     mutating func begin() {
         hasContinued = false
         isGRPC = false
+        isConnect = false
         acceptsTrailers = false
         check = []
     }

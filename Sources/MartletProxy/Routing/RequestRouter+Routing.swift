@@ -25,7 +25,12 @@ extension RequestRouter {
         }
         if loop.exchanges[exchange].isStream {
             let lent = unsafe loop.exchanges.all.address(of: exchange)
-            unsafe lent.pointee.request.detectGRPC(in: &head, bytes)
+            // A stream has no fields about its connection: this is an extended CONNECT, whose 200 opens a tunnel.
+            if head.upgrade.isEmpty {
+                unsafe lent.pointee.request.detectGRPC(in: &head, bytes)
+            } else {
+                unsafe lent.pointee.request.isConnect = true
+            }
         }
         if !loop.downstreams[downstream].origin.address.marks.isEmpty { unsafe readHead(exchange, bytes, &loop) }
         unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
@@ -212,8 +217,8 @@ extension RequestRouter {
             return false
         }
         // What a check offers is the client's, for another connection.
-        return unsafe head.upgrade.isEmpty
-            || loop.context.snapshot.compiledRoutes[route].mount == loop.context.snapshot.checkMount
+        let isForwarded = loop.context.snapshot.compiledRoutes[route].mount == loop.context.snapshot.checkMount
+        return unsafe head.upgrade.isEmpty || isForwarded && !loop.exchanges[exchange].request.isConnect
             || checkUpgrade(exchange, route: route, bytes, &loop)
     }
 
@@ -243,7 +248,15 @@ extension RequestRouter {
         guard let handler = loop.downstreams[loop.exchanges[exchange].downstream].origin.handler,
             unsafe handler.handles(bytes[head.path])
         else { return false }
-        unsafe respondLocally(exchange, bytes, handler.respond, &loop)
+        if loop.exchanges[exchange].request.isConnect {
+            loop.reject(exchange, .protocolUnknown)
+        } else if let response = handler.responseWithoutTask {
+            unsafe loop.exchanges[exchange].record.texts.set(path: bytes[head.path])
+            loop.exchanges[exchange].responder = .local
+            RequestForwarder.send(response, of: exchange, &loop)
+        } else {
+            unsafe respondLocally(exchange, bytes, handler.respond, &loop)
+        }
         return true
     }
 

@@ -39,11 +39,13 @@ struct SplicePipes: ~Copyable {
     private(set) var inUse = 0
     /// Splicing works between these kinds of sockets.
     private var isUsable = true
+    /// Where the two descriptors of a pipe are counted; `nil` counts none.
+    private let descriptors: DescriptorBudget?
 
-    init() {}
+    init(_ descriptors: DescriptorBudget? = nil) { self.descriptors = descriptors }
 
     deinit {
-        for index in pipes.indices { SplicePipes.close(pipes[index]) }
+        for index in pipes.indices { close(pipes[index]) }
     }
 
     /// Number of open pipes, in use or not.
@@ -59,8 +61,12 @@ struct SplicePipes: ~Copyable {
             inUse &+= 1
             return handle
         }
+        guard descriptors?.take(2) ?? true else { return nil }
         var ends: (Int32, Int32) = (-1, -1)
-        guard unsafe martlet_body_pipe(&ends.0, &ends.1, Int32(SplicePipes.portion)) == 0 else { return nil }
+        guard unsafe martlet_body_pipe(&ends.0, &ends.1, Int32(SplicePipes.portion)) == 0 else {
+            descriptors?.release(2)
+            return nil
+        }
         let pipe = Pipe(readEnd: ends.0, writeEnd: ends.1)
         inUse &+= 1
         if let handle = vacant.popLast() {
@@ -76,7 +82,7 @@ struct SplicePipes: ~Copyable {
         inUse &-= 1
         let index = Int(handle.index)
         guard pipes[index].byteCount > 0 || spare.count >= SplicePipes.spares else { return spare.append(handle) }
-        SplicePipes.close(pipes[index])
+        close(pipes[index])
         pipes[index] = Pipe()
         vacant.append(handle)
     }
@@ -111,9 +117,10 @@ struct SplicePipes: ~Copyable {
         return (count, false)
     }
 
-    private static func close(_ pipe: Pipe) {
+    private func close(_ pipe: Pipe) {
         guard pipe.readEnd >= 0 else { return }
         _ = CLinux.close(pipe.readEnd)
         _ = CLinux.close(pipe.writeEnd)
+        descriptors?.release(2)
     }
 }

@@ -66,7 +66,8 @@ extension RequestTracing {
         let (host, port) = hostAndPort(named)
         var attributes = unsafe [
             SpanAttribute("http.request.method", method(of: exchange, &loop)),
-            SpanAttribute("url.path", String(decoding: lent.pointee.record.texts.path, as: UTF8.self)),
+            SpanAttribute(
+                "url.path", OwnToken.masked(String(decoding: lent.pointee.record.texts.path, as: UTF8.self))),
             SpanAttribute("url.scheme", client?.scheme ?? (isSecure ? "https" : "http")),
             SpanAttribute("server.address", host),
             SpanAttribute("client.address", String(decoding: lent.pointee.record.texts.client, as: UTF8.self)),

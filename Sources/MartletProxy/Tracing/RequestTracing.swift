@@ -150,7 +150,7 @@ extension RequestTracing {
             attributes += [SpanAttribute("server.address", host), SpanAttribute("server.port", Int(port))]
             let authority = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
             let path = unsafe path(of: lent.pointee.forwarding.head.bytes)
-            attributes.append(SpanAttribute("url.full", "\(scheme)://\(authority)\(path)"))
+            attributes.append(SpanAttribute("url.full", OwnToken.masked("\(scheme)://\(authority)\(path)")))
         } else {
             attributes.append(SpanAttribute("server.address", String(decoding: known.text, as: UTF8.self)))
         }

@@ -70,13 +70,13 @@ extension RequestForwarder {
         }
         guard ending == .close else { return loop.abortTunnel(exchange) }
         if !upstream.isNone {
-            if loop.exchanges.tunnels[tunnel].dequeueClose(for: .upstream, now: loop.now) {
+            if loop.exchanges.tunnels[tunnel].dequeueClose(for: .upstream) {
                 loop.exchanges.appendClose(of: tunnel, to: upstream, &loop.upstreams)
             }
             loop.flush(upstream: upstream)
         }
         guard loop.exchanges[exchange].isAlive else { return }
-        if loop.exchanges.tunnels[tunnel].dequeueClose(for: .downstream, now: loop.now) {
+        if loop.exchanges.tunnels[tunnel].dequeueClose(for: .downstream) {
             loop.sendClose(toClientOf: exchange)
         }
         if loop.exchanges[exchange].isAlive { loop.advanceTunnel(exchange) }

@@ -16,7 +16,8 @@ extension RequestRouter {
         // The head may be processed again, after its credential was verified and under another configuration.
         loop.exchanges.releaseTunnel(of: exchange, &loop.context)
         let allowed = loop.context.snapshot.routes.routes[route].upgrade.protocols
-        switch unsafe UpgradeOffer.read(head, bytes.span, allowed: allowed) {
+        let isConnect = loop.exchanges[exchange].request.isConnect
+        switch unsafe UpgradeOffer.read(head, bytes.span, allowed: allowed, isConnect: isConnect) {
         case .none: return true
         case .accepted(let accepted):
             let tunnel = loop.exchanges.tunnels.allocate()

@@ -41,8 +41,11 @@ struct Tunnel: ~Copyable, SlabElement {
     }
 
     /// How long to wait for the end of a frame in progress, in nanoseconds.
-    static let frameTimeout: Int64 = 400_000_000
-    /// How long to wait for both sides after Close was sent.
+    static let frameTimeout: Int64 = 200_000_000
+    /// How long both sides may take to end a tunnel that the gateway ends, the frame in progress included: with the
+    /// checks of ``CredentialWatch``, and the poll for what other processes have changed, less than a second.
+    static let endTimeout: Int64 = 400_000_000
+    /// How long to wait for the rest of a side whose peer has ended.
     static let closeTimeout: Int64 = 1_000_000_000
     /// How long to wait for an upstream whose client has disconnected.
     static let departureTimeout: Int64 = 500_000_000
@@ -67,6 +70,8 @@ struct Tunnel: ~Copyable, SlabElement {
     private var endsAt = Int64.max
     /// When closing times out.
     private var deadline = Int64.max
+    /// When the end times out that the gateway has begun.
+    private var endsBy = Int64.max
 
     @inline(__always)
     private var isWebSocket: Bool { offer.isWebSocket }
@@ -112,7 +117,7 @@ struct Tunnel: ~Copyable, SlabElement {
     mutating func nextFromDownstream(_ bytes: Span<UInt8>, _ offset: inout Int, now: Int64) -> Step {
         usedAt = now
         guard isWebSocket else { return Tunnel.passAll(bytes, &offset) }
-        if dequeueClose(for: .upstream, now: now) { return .sendClose }
+        if dequeueClose(for: .upstream) { return .sendClose }
         while true {
             switch fromDownstream.next(bytes, from: &offset, stopsBetweenFrames: upstream.isClosePending) {
             case .pass(let range): if !upstream.isCloseSent { return .pass(range) }
@@ -130,7 +135,7 @@ struct Tunnel: ~Copyable, SlabElement {
     mutating func nextFromUpstream(_ bytes: Span<UInt8>, _ offset: inout Int, now: Int64) -> Step {
         usedAt = now
         guard isWebSocket else { return Tunnel.passAll(bytes, &offset) }
-        if dequeueClose(for: .downstream, now: now) {
+        if dequeueClose(for: .downstream) {
             discardFromUpstream(bytes, &offset)
             return .sendClose
         }
@@ -166,7 +171,7 @@ struct Tunnel: ~Copyable, SlabElement {
 
     // MARK: Ends
 
-    /// Starts closing a tunnel; a WebSocket's Close frames are due when ``dequeueClose(for:now:)`` says so.
+    /// Starts closing a tunnel; a WebSocket's Close frames are due when ``dequeueClose(for:)`` says so.
     mutating func end(_ reason: CloseReason, now: Int64) -> Ending {
         guard phase == .open else { return .ignored }
         phase = .closing
@@ -176,6 +181,7 @@ struct Tunnel: ~Copyable, SlabElement {
         downstream.requestClose(hasReceivedClose: fromUpstream.hasClosed)
         upstream.requestClose(hasReceivedClose: fromDownstream.hasClosed)
         deadline = now &+ Tunnel.frameTimeout
+        endsBy = now &+ Tunnel.endTimeout
         return .close
     }
 
@@ -184,7 +190,7 @@ struct Tunnel: ~Copyable, SlabElement {
     ///
     /// Where that last frame was the other side's Close, it was sent: a side gets only one (RFC 6455 §5.5.1).
     @inline(__always)
-    mutating func dequeueClose(for peer: Peer, now: Int64) -> Bool {
+    mutating func dequeueClose(for peer: Peer) -> Bool {
         let hasReceivedClose: Bool
         switch peer {
         case .downstream:
@@ -197,7 +203,7 @@ struct Tunnel: ~Copyable, SlabElement {
             hasReceivedClose = fromDownstream.hasClosed
         }
         // Once Close was sent to both sides, their replies have a timeout.
-        if !downstream.isClosePending, !upstream.isClosePending { deadline = now &+ Tunnel.closeTimeout }
+        if !downstream.isClosePending, !upstream.isClosePending { deadline = endsBy }
         return !hasReceivedClose
     }
 

@@ -51,19 +51,24 @@ struct UpgradeOffer: ~Copyable {
     /// - Parameters:
     ///   - head: what was parsed from `bytes`.
     ///   - allowed: the protocols that the route allows, each by its name or by its name and version.
-    static func read(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, allowed: [String]) -> Outcome {
+    ///   - isConnect: whether it is an extended CONNECT, which asks for its protocol or for nothing (RFC 8441 §5).
+    static func read(
+        _ head: borrowing RequestHead, _ bytes: Span<UInt8>, allowed: [String], isConnect: Bool = false
+    ) -> Outcome {
         var list = UpgradeList(head.upgrade)
-        var isIgnored = true
+        var isIgnored = !isConnect
+        var isUnknown = isConnect
         var chosen: ByteRange?
         while chosen == nil, let offered = list.next(bytes) {
             // RFC 9113 §3.1: obsolete; HTTP/2 in clear text uses prior knowledge.
             guard !equals(bytes, offered, Array("h2c".utf8)) else { continue }
             isIgnored = false
+            if equals(bytes, offered, Array("websocket".utf8)) { isUnknown = false }
             if allows(offered, bytes, allowed) { chosen = offered }
         }
-        if list.isMalformed { return .rejected(.upgradeMalformed) }
+        if list.isMalformed { return .rejected(isUnknown ? .protocolUnknown : .upgradeMalformed) }
         if isIgnored { return .none }
-        guard let chosen else { return .rejected(.upgradeRefused) }
+        guard let chosen else { return .rejected(isUnknown ? .protocolUnknown : .upgradeRefused) }
         guard head.method == .get, head.framing.isEmpty else { return .rejected(.upgradeMalformed) }
         guard equals(bytes, chosen, Array("websocket".utf8)) else {
             return .accepted(Accepted(name: chosen, isWebSocket: false, accept: ""))

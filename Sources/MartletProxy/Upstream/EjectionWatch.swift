@@ -1,7 +1,6 @@
 internal import MartletConfig
 package import MartletCore
 internal import MartletIO
-private import Synchronization
 
 /// Logs when endpoints are ejected and respond again: one line for each change, whichever loops notice it.
 ///
@@ -26,7 +25,7 @@ package final class EjectionWatch: Sendable {
     }
 
     private let logger: Logger
-    private let ejected = Mutex<[EndpointIdentity: State]>([:])
+    private let ejected = Lock<[EndpointIdentity: State]>([:])
 
     package init(_ logger: Logger) { self.logger = logger }
 

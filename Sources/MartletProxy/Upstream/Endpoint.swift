@@ -48,6 +48,8 @@ extension UpstreamDirectory {
         var weights: [Int] = []
         /// The only endpoint, if there is only one and it may be used: most upstreams have no choice to make.
         var single = EndpointIndex.none
+        /// Whether a connection to one of them may carry several requests.
+        var hasStreams = false
         var balancer = Balancer()
         /// What the balancer knows of each member, by its position.
         var candidates: [EndpointCandidate] = []

@@ -147,6 +147,7 @@ extension Exchanges {
         _ context: inout LoopContext
     ) {
         self[exchange].upstream = .none
+        self[exchange].forwarding.stopCarrying()
         upstreams[upstream].exchange = .none
         upstreams[upstream].served &+= 1
         upstreams.directory.ended(upstreams[upstream].endpoint)
@@ -161,6 +162,9 @@ extension Exchanges {
     }
 
     /// Drops the upstream connection of an exchange that ends without a complete response; it cannot be reused.
+    ///
+    /// A connection of its own is reset: one that is closed keeps its port for a minute, and clients that leave could
+    /// take every port towards an endpoint.
     mutating func dropUpstream(
         of exchange: Handle<Exchange>, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
     ) {
@@ -169,7 +173,11 @@ extension Exchanges {
         let upstream = self[exchange].upstream
         guard !upstream.isNone else { return }
         self[exchange].upstream = .none
+        self[exchange].forwarding.stopCarrying()
         upstreams.directory.ended(upstreams[upstream].endpoint)
+        if upstreams[upstream].kind == .http1, !isTunnel(exchange) {
+            Socket.resetOnClose(upstreams[upstream].transport.fd)
+        }
         upstreams.close(upstream, &context)
     }
 }

@@ -22,12 +22,14 @@ extension RequestForwarder {
             return loop.reject(exchange, .upgradeNotCarried)
         }
         if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
+        if loop.upstreams.directory.isCounted(endpoint), !mayCarry(exchange, avoiding, &loop) { return }
         loop.exchanges.fillInHost(exchange, endpoint, &loop.upstreams, &loop.context)
         if loop.context.tracing.isOn { RequestTracing.beginAttempt(of: exchange, to: endpoint, &loop) }
         if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
             return sendOverHTTP2(exchange, to: endpoint, &loop)
         }
         if reusing, let upstream = loop.upstreams.directory.takeIdle(endpoint) {
+            if loop.upstreams.descriptors.isScarce, !mayReuse(upstream, for: exchange, &loop) { return }
             return loop.attach(exchange, to: upstream)
         }
         if loop.upstreams.directory.isCounted(endpoint), !mayConnect(exchange, to: endpoint, avoiding, &loop) { return }
@@ -37,7 +39,8 @@ extension RequestForwarder {
     private static func connectAndAttach(
         _ exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ loop: inout LoopState
     ) {
-        switch loop.upstreams.connect(to: endpoint, .http1, &loop.context) {
+        guard let charge = takeDescriptor(for: exchange, &loop) else { return }
+        switch loop.upstreams.connect(to: endpoint, .http1, charge, &loop.context) {
         case .success(let upstream): loop.attach(exchange, to: upstream)
         case .failure(let failure): retryOrReject(exchange, failure, .nothingSent, &loop)
         }

@@ -17,7 +17,8 @@ extension RequestForwarder {
             if loop.upstreams.directory.isCounted(endpoint), !mayConnect(exchange, to: endpoint, .none, &loop) {
                 return
             }
-            switch loop.upstreams.connect(to: endpoint, .http2, &loop.context) {
+            guard let charge = takeDescriptor(for: exchange, &loop) else { return }
+            switch loop.upstreams.connect(to: endpoint, .http2, charge, &loop.context) {
             case .success(let upstream):
                 connection = upstream
                 loop.upstreams.directory.endpoints[Int(endpoint)].connections.append(upstream)

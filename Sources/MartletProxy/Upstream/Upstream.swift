@@ -22,6 +22,7 @@ package struct Upstream: Sendable {
     /// Whether its connections support upgrades; HTTP/2 connections carry other requests, too.
     let carriesUpgrades: Bool
     let traffic: TrafficPolicy
+    let breaker: Breaker?
     /// What is counted over all loops; `nil` if nothing is. As long-lived as the process.
     let counters: UpstreamCounters?
     /// Whether requests are counted. A flag, because nothing retains it.
@@ -48,6 +49,7 @@ package struct Upstream: Sendable {
         policies = configuration.policies
         carriesUpgrades = configuration.transport.version == .http1
         traffic = TrafficPolicy(configuration)
+        breaker = configuration.policies.breaker.flatMap { policy in counters.map { Breaker(policy, $0) } }
     }
 }
 
@@ -62,7 +64,6 @@ struct TrafficPolicy: Sendable {
     /// How long an endpoint that left the file finishes its requests, in nanoseconds.
     let drain: Int64
     let retries: RetryPolicy?
-    let breaker: BreakerPolicy?
 
     init(_ configuration: UpstreamConfiguration) {
         let policies = configuration.policies
@@ -88,7 +89,6 @@ struct TrafficPolicy: Sendable {
         slowStart = policies.slowStart?.boundedNanoseconds ?? 0
         drain = policies.drain.boundedNanoseconds
         retries = policies.retries.map { RetryPolicy($0) }
-        breaker = policies.breaker.map { BreakerPolicy($0) }
     }
 }
 

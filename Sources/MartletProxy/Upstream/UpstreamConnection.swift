@@ -2,6 +2,7 @@ internal import MartletCore
 internal import MartletTLS
 
 /// One connection to an upstream endpoint, or one stream of an HTTP/2 connection to it.
+// lint:large-type what a connection is counted by stands beside the state that decides when it is counted out
 struct UpstreamConnection: ~Copyable, SlabElement {
     enum Kind: UInt8 {
         /// A connection that carries one request after the other.
@@ -55,6 +56,8 @@ struct UpstreamConnection: ~Copyable, SlabElement {
     var isDirty = false
     /// Where it is counted among the connections of its upstream, if that counts them.
     var counter = CounterEntry()
+    /// What it has of the descriptors.
+    var descriptor = DescriptorCharge()
 
     mutating func open(fd: Int32, kind: Kind, endpoint: EndpointIndex, connected: Bool) {
         self.kind = kind

@@ -36,6 +36,17 @@ extension UpstreamConnections {
         return streams.session.canOpenStream
     }
 
+    /// How many requests a connection of HTTP/2 to an upstream carries at a time: the most that an endpoint permits.
+    mutating func streamsPerConnection(of cluster: ClusterIndex) -> Int {
+        var most = 1
+        for member in directory.clusters[Int(cluster)].members
+        where directory.endpoints[Int(member)].transport.isHTTP2 {
+            let open = directory.endpoints[Int(member)].connections.first { self[$0].phase == .frames }
+            most = max(most, open.flatMap { self[$0].streams?.session.streamLimit } ?? UpstreamConnections.waitingLimit)
+        }
+        return most
+    }
+
     /// The socket is writable again.
     mutating func flushFrames(_ upstream: Handle<UpstreamConnection>, _ context: inout LoopContext) {
         flushTransport(upstream, &context)

@@ -18,6 +18,8 @@ struct UpstreamConnections: ~Copyable {
     var all = Slab<UpstreamConnection>()
     /// Decides which endpoint gets a request.
     var directory = UpstreamDirectory()
+    /// Decides whether another connection may be opened.
+    var descriptors = LoopDescriptors(nil)
 
     subscript(handle: Handle<UpstreamConnection>) -> UpstreamConnection {
         @inline(__always)
@@ -50,18 +52,24 @@ extension UpstreamConnections {
     }
 
     /// Starts connecting to an endpoint.
+    /// - Parameter charge: the descriptor that was taken for it.
     mutating func connect(
-        to endpoint: EndpointIndex, _ kind: UpstreamConnection.Kind, _ context: inout LoopContext
+        to endpoint: EndpointIndex, _ kind: UpstreamConnection.Kind, _ charge: DescriptorCharge,
+        _ context: inout LoopContext
     ) -> Result<Handle<UpstreamConnection>, Failure> {
+        var charge = charge
         guard let address = directory.nextAddress(of: endpoint) else {
+            descriptors.release(&charge)
             return .failure(.upstreamUnavailable("upstream.name_not_resolved"))
         }
         let (fd, pending): (Int32, Bool)
         do {
             (fd, pending) = try Socket.connect(to: address)
         } catch {
-            if !error.isShortage { directory.failed(endpoint, refused: true, now: context.now) }
-            return .failure(.upstreamUnavailable(error.isShortage ? "upstream.no_descriptor" : "upstream.refused"))
+            descriptors.release(&charge)
+            if error.isShortage { return .failure(.noDescriptor) }
+            directory.failed(endpoint, refused: true, now: context.now)
+            return .failure(.upstreamUnavailable("upstream.refused"))
         }
         let transport = directory.endpoints[Int(endpoint)].transport
         let upstream = all.allocate()
@@ -70,12 +78,13 @@ extension UpstreamConnections {
         let isBare = !transport.isSecure && !transport.sendsProxyHeader && kind == .http1
         self[upstream].open(fd: fd, kind: kind, endpoint: endpoint, connected: !pending && isBare)
         self[upstream].transport.isSecure = transport.isSecure
+        self[upstream].descriptor = charge
         let token = EventToken(upstream: upstream)
         do {
             try context.poller.add(fd, .connection, token: token.raw)
         } catch {
             close(upstream, &context)
-            return .failure(.upstreamUnavailable("upstream.no_descriptor"))
+            return .failure(.noDescriptor)
         }
         return .success(upstream)
     }
@@ -110,6 +119,10 @@ extension UpstreamConnections {
     /// Returns an idle connection to its endpoint's pool, or closes it if the pool is full.
     mutating func returnToPool(_ upstream: Handle<UpstreamConnection>, _ context: inout LoopContext) {
         let endpoint = self[upstream].endpoint
+        if self[upstream].descriptor.network != nil {
+            let lent = unsafe all.address(of: upstream)
+            unsafe descriptors.endUse(&lent.pointee.descriptor)
+        }
         guard !context.isDraining, directory.keepsIdle(endpoint) else { return close(upstream, &context) }
         self[upstream].phase = .idle
         directory.endpoints[Int(endpoint)].idle.append(upstream)
@@ -150,6 +163,8 @@ extension UpstreamConnections {
         }
         dropPipe(of: upstream, &context)
         self[upstream].counter.leave()
+        let lent = unsafe all.address(of: upstream)
+        unsafe descriptors.release(&lent.pointee.descriptor)
         if self[upstream].transport.fd >= 0 { _ = CLinux.close(self[upstream].transport.fd) }
         self[upstream].close()
         all.free(upstream)

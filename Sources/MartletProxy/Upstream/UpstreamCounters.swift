@@ -7,11 +7,13 @@ internal import MartletLimits
 package final class UpstreamCounters: Sendable {
     let budget = RetryBudget()
     /// Requests under way.
-    let requests = ConcurrencyCounter()
+    let requests = DividedCounter(.upstreamRequests)
     /// Open connections.
     let connections = ConcurrencyCounter()
+    /// Requests that have a connection.
+    let carried = DividedCounter(.upstreamUse)
     /// Requests that wait for a connection.
-    let pending = ConcurrencyCounter()
+    let pending = DividedCounter(.upstreamQueue)
 
     init() {}
 }
@@ -28,20 +30,29 @@ extension UpstreamCounters {
     }
 }
 
-/// `breaker:` of an upstream, for the loops.
-struct BreakerPolicy: Sendable, Equatable {
-    let connections: Int
-    let requests: Int
-    let pending: Int
+/// `breaker:` of an upstream, with what it bounds, for the loops: plain values.
+@safe struct Breaker: Sendable {
+    let maximumConnections: Int
+    let maximumRequests: Int
+    let maximumPending: Int
     /// Nanoseconds.
     let queueTimeout: Int64
+    let requests: DividedCounter
+    let carried: DividedCounter
+    let pending: DividedCounter
+    private let connections: Unmanaged<ConcurrencyCounter>
 
-    init(_ configuration: BreakerConfiguration) {
-        connections = configuration.maximumConnections
-        requests = configuration.maximumRequests
-        pending = configuration.maximumPending
+    init(_ configuration: BreakerConfiguration, _ counters: UpstreamCounters) {
+        maximumConnections = configuration.maximumConnections
+        maximumRequests = configuration.maximumRequests
+        maximumPending = configuration.maximumPending
         queueTimeout = configuration.queueTimeout.boundedNanoseconds
+        (requests, carried, pending) = (counters.requests, counters.carried, counters.pending)
+        unsafe connections = .passUnretained(counters.connections)
     }
+
+    /// Whether another connection may be opened.
+    var hasConnection: Bool { unsafe connections._withUnsafeGuaranteedRef { $0.current } < maximumConnections }
 }
 
 extension RetryPolicy {

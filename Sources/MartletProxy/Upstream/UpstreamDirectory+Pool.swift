@@ -24,6 +24,14 @@ extension UpstreamDirectory {
         return nil
     }
 
+    /// Some idle connection, the one of its endpoint that has been idle for longest.
+    func anyIdle() -> Handle<UpstreamConnection>? {
+        for endpoint in endpoints.indices {
+            if let idle = endpoints[endpoint].idle.first { return idle }
+        }
+        return nil
+    }
+
     /// Takes the idle connection to an endpoint that was used last.
     @inline(__always)
     mutating func takeIdle(_ endpoint: EndpointIndex) -> Handle<UpstreamConnection>? {

@@ -105,6 +105,7 @@ struct UpstreamDirectory: ~Copyable {
         }
         let keepsOrder = members == clusters[Int(cluster)].members
         clusters[Int(cluster)].members = members
+        clusters[Int(cluster)].hasStreams = members.contains { endpoints[Int($0)].transport.isHTTP2 }
         clusters[Int(cluster)].weights = weights
         clusters[Int(cluster)].candidates = candidates
         if !keepsOrder { clusters[Int(cluster)].balancer = Balancer() }

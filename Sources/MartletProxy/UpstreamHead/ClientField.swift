@@ -23,6 +23,8 @@ enum ClientField: UInt8 {
     case requestIDLookAlike
     /// Where the request has been.
     case via
+    /// With what a client proves who it is to the gateway, on some route: `DPoP` and headers of keys.
+    case credential
 
     /// The kind for a code in the table; most fields are plain.
     @inline(__always)
@@ -32,10 +34,12 @@ enum ClientField: UInt8 {
     ///
     /// - Parameters:
     ///   - stripped: the names that only proxies may send (`server.strip_headers`).
+    ///   - credentials: the names of fields that no upstream gets unless its route says so.
     ///   - cutsCookies: whether the gateway has cookies of its own.
     ///   - tracesRequests: whether the gateway writes trace contexts itself.
     static func table(
-        reserved: FieldNameSet, stripped: [String], cutsCookies: Bool = false, tracesRequests: Bool = false
+        reserved: FieldNameSet, stripped: [String], credentials: [String] = [], cutsCookies: Bool = false,
+        tracesRequests: Bool = false
     ) -> FieldNameTable {
         var known = [KnownField: ClientField]()
         var names: [(name: String, value: UInt8)] = []
@@ -66,6 +70,11 @@ enum ClientField: UInt8 {
         }
         // A list of fields that only proxies may send does not let the gateway's cookies pass.
         if cutsCookies { known[KnownField.cookie] = known[.cookie] == nil ? cookie : own }
+        for name in credentials { names.append((name, credential.rawValue)) }
+        let keys = Set(credentials.map { FieldLetters.of($0) })
+        for field in KnownField.allCases where keys.contains(FieldLetters.of(field.name.description)) {
+            known[field] = credential
+        }
         for name in reserved.names { names.append((name, identity.rawValue)) }
         for field in KnownField.allCases where field != .other && reserved.contains(field.name.description) {
             known[field] = identity

@@ -1,6 +1,7 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletLimits
+internal import MartletProvider
 internal import MartletRouter
 
 /// The request as it is sent to an endpoint.
@@ -23,9 +24,11 @@ struct Forwarding: ~Copyable {
     /// It waits before it is sent to an endpoint (``DelayedRequests``).
     var isWaiting = false
     /// Where it is counted as under way, if its upstream counts requests.
-    private var underWay = CounterEntry()
+    private var underWay = DividedEntry()
+    /// Where it is counted as carried by a connection.
+    private var carried = DividedEntry()
     /// Where it is counted as waiting for a connection.
-    private var pending = CounterEntry()
+    private var pending = DividedEntry()
     /// Until when it waits for a connection at most.
     private(set) var pendingUntil: Int64 = 0
 
@@ -42,18 +45,32 @@ struct Forwarding: ~Copyable {
 
     /// Counts the request as under way until it ends.
     /// - Returns: whether there was room.
-    mutating func enter(_ counter: ConcurrencyCounter, maximum: Int) -> Bool {
-        underWay.enter(counter, maximum: maximum)
+    mutating func enter(_ breaker: Breaker, for network: ClientNetwork?) -> Bool {
+        underWay.enter(breaker.requests, maximum: breaker.maximumRequests, for: network)
     }
+
+    /// Whether it is counted as carried by a connection.
+    var isCarried: Bool { carried.isEntered }
+
+    /// Counts it as carried by a connection until it has none any more.
+    /// - Parameter maximum: as much as all connections of the upstream carry.
+    /// - Returns: whether there was room.
+    mutating func carry(_ breaker: Breaker, maximum: Int, for network: ClientNetwork?) -> Bool {
+        carried.enter(breaker.carried, maximum: maximum, for: network)
+    }
+
+    /// It has no connection any more, or is not to have one now.
+    @inline(__always)
+    mutating func stopCarrying() { carried.leave() }
 
     /// Whether it is counted as waiting for a connection.
     var isPending: Bool { pending.isEntered }
 
     /// Counts it as waiting for a connection until it has one or ends.
     /// - Returns: whether there was room.
-    mutating func pend(_ counter: ConcurrencyCounter, maximum: Int, until deadline: Int64) -> Bool {
-        guard pending.enter(counter, maximum: maximum) else { return false }
-        pendingUntil = deadline
+    mutating func pend(_ breaker: Breaker, for network: ClientNetwork?, at now: Int64) -> Bool {
+        guard pending.enter(breaker.pending, maximum: breaker.maximumPending, for: network) else { return false }
+        pendingUntil = now &+ breaker.queueTimeout
         return true
     }
 
@@ -66,6 +83,7 @@ struct Forwarding: ~Copyable {
     mutating func end() {
         guard underWay.isEntered else { return }
         pending.leave()
+        carried.leave()
         underWay.leave()
     }
 }

@@ -48,7 +48,7 @@ struct RequestFieldFilter: ~Copyable {
         static let via = Seen(rawValue: 64)
     }
 
-    private let rules: Rules
+    let rules: Rules
     private var seen: Seen = []
     private var runStart = 0
     private var runEnd = 0
@@ -84,7 +84,37 @@ struct RequestFieldFilter: ~Copyable {
         runEnd = 0
     }
 
-    /// Whether a client field, of the head or a trailer, is forwarded: the one function that decides it.
+    /// Whether a client field, of the head or a trailer, is forwarded, by itself: the one function that decides it.
+    ///
+    /// ``UpstreamHeadWriter`` searches all values of a head together, and asks this only where one holds a token.
+    mutating func forwardsAlone(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
+    ) -> Bool {
+        unsafe !holdsOwnToken(field, bytes) && forwards(field, bytes, snapshot, route)
+    }
+
+    /// Whether a proxy that forwards by itself has to hold a field back: an identity header, or a credential.
+    ///
+    /// Cookies stay: the proxy cannot delete one of several.
+    mutating func isForNoAPI(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
+    ) -> Bool {
+        let kind = unsafe ClientField(code: snapshot.clientFields.value(of: field, in: bytes.span))
+        if kind == .identity { return true }
+        guard field.known != .cookie, !rules.contains(.keepsOwnTokens) else { return false }
+        if unsafe holdsOwnToken(field, bytes) { return true }
+        if kind == .authorization || kind == .credential { return unsafe !forwards(field, bytes, snapshot, route) }
+        let name = unsafe FieldLetters.of(String(decoding: bytes[field.name], as: UTF8.self))
+        return snapshot.authentication.headerNames(on: route).contains { FieldLetters.of($0) == name }
+    }
+
+    /// Whether a field has one of the gateway's own tokens in its value, and the route does not forward such.
+    func holdsOwnToken(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        // A host may be called like one.
+        unsafe !rules.contains(.keepsOwnTokens) && field.known != .host && OwnToken.appears(in: bytes[field.value])
+    }
+
+    /// Whether a client field is forwarded by its name; of values only that of `Authorization` is looked at.
     @inline(__always)
     mutating func forwards(
         _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
@@ -105,8 +135,9 @@ struct RequestFieldFilter: ~Copyable {
         case .expect: return rules.contains(.keepsExpect)
         case .authorization:
             guard !rules.contains(.dropsAuthorization),
-                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.appears(in: bytes[field.value])
+                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.appears(inAuthorization: bytes[field.value])
             else { return false }
+        case .credential: guard rules.contains(.keepsOwnTokens) else { return false }
         case .cookie: guard !rules.contains(.cutsCookies) else { return false }
         case .forwarded:
             guard isTrusted else {

@@ -12,7 +12,8 @@ extension UpstreamHeadWriter {
         _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, into out: inout ByteBuffer
     ) -> Bool {
         if filter.hasHeldOverride {
-            unsafe writeOverrides(&head, bytes, path: request.path, snapshot, request.route, into: &out)
+            unsafe writeOverrides(
+                &head, bytes, filter.rules, path: request.path, snapshot, request.route, into: &out)
         }
         return unsafe filter.hasPassedProxy && snapshot.pseudonym.hasSigned(&head, bytes)
     }
@@ -20,8 +21,8 @@ extension UpstreamHeadWriter {
     /// Writes the method overrides that were held back, if no route for the host and path matches methods.
     @inline(never)
     private static func writeOverrides(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>,
-        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldFilter.Rules,
+        path: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
     ) {
         guard unsafe !snapshot.routes.restrictsMethods(authority: bytes[head.authority].span, path: path.span) else {
             return
@@ -31,7 +32,8 @@ extension UpstreamHeadWriter {
             let field = head.fields[index]
             let kind = unsafe snapshot.clientFields.value(of: field, in: bytes.span)
             guard kind == ClientField.methodOverride.rawValue, !field.isNeverForwarded,
-                unsafe !removals.contains(field, in: bytes.span)
+                unsafe !removals.contains(field, in: bytes.span),
+                unsafe !RequestFieldFilter(rules).holdsOwnToken(field, bytes)
             else { continue }
             unsafe out.append(bytes[field.line])
         }

@@ -1,4 +1,3 @@
-internal import MartletBrowser
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -84,23 +83,12 @@ enum UpstreamHeadWriter {
         let isRequestLineKept = passesRequestLine(request, &head, snapshot)
         var filter = RequestFieldFilter(isRequestLineKept ? rules.union(.keepsHost) : rules)
         if isRequestLineKept {
-            // " HTTP/1.1" and a line break follow the target.
-            filter.begin(with: ByteRange(from: head.methodText.start, to: head.target.end &+ 11))
+            filter.begin(with: requestLine(of: &head))
         } else {
             unsafe writeRequestLine(
                 &written, &head, bytes, path: request.path, snapshot, request.route, request.upstream, into: &out)
         }
-        if request.hasCookie {
-            unsafe writeFieldsWithCookies(&filter, &head, bytes, snapshot, request.route, into: &out)
-        } else {
-            for index in 0..<head.fields.count {
-                let field = head.fields[index]
-                if unsafe filter.forwards(field, bytes, snapshot, request.route) {
-                    unsafe filter.copy(field.line, bytes, into: &out)
-                }
-            }
-        }
-        unsafe filter.endFields(bytes, into: &out)
+        unsafe writeFields(&filter, request, &head, bytes, snapshot, isRequestLineKept, into: &out)
         if filter.needsReview {
             written.isLoop = unsafe review(filter, request, &head, bytes, snapshot, into: &out)
         }
@@ -138,44 +126,6 @@ enum UpstreamHeadWriter {
         let isPathKept = request.isPathUnchanged && !snapshot.compiledRoutes[request.route].stripsPrefix
         return isPathKept && head.path.start == head.methodText.end &+ 1 && !head.isHTTP10
             && snapshot.compiledRoutes[request.route].keepsHost
-    }
-
-    /// Writes the fields of a request that has cookies of the gateway: others stay in their places.
-    ///
-    /// A loop of its own, which costs other requests no register.
-    @inline(never)
-    private static func writeFieldsWithCookies(
-        _ filter: inout RequestFieldFilter, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
-    ) {
-        for index in 0..<head.fields.count {
-            let field = head.fields[index]
-            if unsafe filter.forwards(field, bytes, snapshot, route) {
-                unsafe filter.copy(field.line, bytes, into: &out)
-            } else if field.known == .cookie {
-                unsafe filter.endFields(bytes, into: &out)
-                unsafe writeCookies(field, bytes, snapshot, route, into: &out)
-            }
-        }
-    }
-
-    /// Writes a `Cookie` field without the cookies of the gateway; no field if there are no others.
-    @inline(never)
-    private static func writeCookies(
-        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int,
-        into out: inout ByteBuffer
-    ) {
-        let all = unsafe bytes.span
-        guard let browser = snapshot.browser, !field.isNeverForwarded,
-            snapshot.clientFields.value(of: field, in: all) == ClientField.cookie.rawValue,
-            !snapshot.removals[route].contains(field, in: all)
-        else { return }
-        var kept = ForwardedCookies(field.value, without: browser.cookies)
-        guard let first = kept.next(all) else { return }
-        unsafe out.append(bytes[ByteRange(from: field.line.start, to: field.value.start)])
-        unsafe out.append(bytes[first])
-        while let next = kept.next(all) { unsafe out.append(bytes[next]) }
-        out.append("\r\n")
     }
 
     /// Writes the request line and `Host` where they change.
@@ -266,7 +216,9 @@ enum UpstreamHeadWriter {
         _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
         for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
-            unsafe out.append(bytes[head.fields[index].value])
+            let value = unsafe bytes[head.fields[index].value]
+            guard unsafe !OwnToken.appears(in: value) else { continue }
+            unsafe out.append(value)
             out.append(", ")
         }
     }

@@ -13,20 +13,30 @@ package import MartletCore
         package init() {}
     }
 
-    private let owner: UnsafeMutablePointer<martlet_redis_reader>
+    private var owner: UnsafeMutablePointer<martlet_redis_reader>
     private let limits: Limits
+    private var framing = RESPFraming()
     /// Bytes of the incomplete reply.
     private var pending = 0
+    /// Whether the rest of the incomplete reply is dropped, because it is too large.
+    private var isSkipping = false
+    /// Replies that were complete before one was skipped, and that one.
+    private var ready: [RedisReply] = []
+    private var isMalformed = false
 
     package init(limits: Limits) throws(StoreError) {
-        guard let owner = unsafe martlet_redis_reader_create(Int32(clamping: limits.elements)) else {
-            throw StoreError(code: .redisReplyMalformed, message: "out of memory for a RESP reader")
-        }
-        unsafe self.owner = owner
+        unsafe owner = try Self.makeOwner(limits)
         self.limits = limits
     }
 
     deinit { unsafe martlet_redis_reader_free(owner) }
+
+    private static func makeOwner(_ limits: Limits) throws(StoreError) -> UnsafeMutablePointer<martlet_redis_reader> {
+        guard let owner = unsafe martlet_redis_reader_create(Int32(clamping: limits.elements)) else {
+            throw StoreError(code: .redisReplyMalformed, message: "out of memory for a RESP reader")
+        }
+        return unsafe owner
+    }
 
     /// The maximum number of bytes to feed between calls of `next`.
     package static let chunkBytes = 16 * 1024
@@ -34,28 +44,56 @@ package import MartletCore
     /// Feeds at most `chunkBytes` bytes; call `next` until it returns `nil` before feeding more.
     package mutating func feed(_ chunk: UnsafeBufferPointer<UInt8>) throws(StoreError) {
         precondition(chunk.count <= RESPReader.chunkBytes)
-        guard let base = chunk.baseAddress, chunk.count > 0 else { return }
-        let status = unsafe base.withMemoryRebound(to: CChar.self, capacity: chunk.count) { text in
-            unsafe redisReaderFeed(owner.pointee.reader, text, chunk.count)
+        var rest = unsafe chunk[...]
+        while unsafe rest.count > 0, !isMalformed {
+            let part = unsafe UnsafeBufferPointer(rebasing: rest)
+            guard let (count, isEnd) = unsafe framing.advance(part) else {
+                // The reader finds out what is wrong.
+                isMalformed = true
+                return try unsafe parse(part)
+            }
+            pending += count
+            if !isSkipping, pending > limits.bytes { try beginSkipping() }
+            if !isSkipping { try unsafe parse(UnsafeBufferPointer(rebasing: part.prefix(count))) }
+            if isEnd {
+                if isSkipping { ready.append(.tooLarge) }
+                (isSkipping, pending) = (false, 0)
+            }
+            unsafe rest = rest.dropFirst(count)
         }
-        guard status == REDIS_OK else { throw RESPReader.malformed }
-        pending += chunk.count
     }
 
-    /// The next complete reply; `nil` if more bytes are needed.
-    /// - Throws: `redis.reply_malformed` or `redis.reply_too_large`; the reader cannot be used afterwards.
+    private mutating func parse(_ bytes: UnsafeBufferPointer<UInt8>) throws(StoreError) {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return }
+        let status = unsafe base.withMemoryRebound(to: CChar.self, capacity: bytes.count) { text in
+            unsafe redisReaderFeed(owner.pointee.reader, text, bytes.count)
+        }
+        guard status == REDIS_OK else { throw RESPReader.malformed }
+    }
+
+    /// Forgets what was parsed of a reply that is too large; those before it are kept.
+    private mutating func beginSkipping() throws(StoreError) {
+        while let reply = try parsed() { ready.append(reply) }
+        let new = unsafe try Self.makeOwner(limits)
+        unsafe martlet_redis_reader_free(owner)
+        unsafe owner = new
+        isSkipping = true
+    }
+
+    /// The next complete reply; `nil` if more bytes are needed. One that is larger than the limit is `tooLarge`.
+    /// - Throws: `redis.reply_malformed`; the reader cannot be used afterwards.
     package mutating func next() throws(StoreError) -> RedisReply? {
+        if !ready.isEmpty { return ready.removeFirst() }
+        if let reply = try parsed() { return reply }
+        guard !isMalformed else { throw RESPReader.malformed }
+        return nil
+    }
+
+    private func parsed() throws(StoreError) -> RedisReply? {
         var raw: UnsafeMutableRawPointer?
         guard unsafe redisReaderGetReply(owner.pointee.reader, &raw) == REDIS_OK else { throw RESPReader.malformed }
-        guard let raw = unsafe raw else {
-            guard pending <= limits.bytes else {
-                throw StoreError(code: .redisReplyTooLarge, message: "reply larger than \(limits.bytes) bytes")
-            }
-            return nil
-        }
+        guard let raw = unsafe raw else { return nil }
         defer { unsafe freeReplyObject(raw) }
-        let reader = unsafe owner.pointee.reader.pointee
-        pending = unsafe reader.len > reader.pos ? reader.len &- reader.pos : 0
         return unsafe RESPReader.reply(raw.assumingMemoryBound(to: redisReply.self))
     }
 

@@ -85,7 +85,11 @@ enum RedisErrorReply {
         if end.contains(": The user executing the script can't") { return "NOPERM" }
         let separator = Array(": -".utf8)
         for start in text.indices.dropLast(separator.count) where text[start...].starts(with: separator) {
-            if let kind = word(text[(start + separator.count)...]), outages[kind] != nil { return kind }
+            if let kind = word(text[(start + separator.count)...]),
+                outages[kind] != nil || kind == "WRONGTYPE"
+            {
+                return kind
+            }
         }
         return nil
     }

@@ -11,6 +11,8 @@ package enum RedisReply: Sendable, Equatable {
     case redirect(RedisRedirect)
     /// Elements may be nested arrays or `nothing`.
     case array([RedisReply])
+    /// A reply of more bytes than the limit, which was not kept.
+    case tooLarge
 }
 
 /// The valid replies of a command; any other closes the connection, because replies may be out of step.
@@ -27,7 +29,7 @@ package enum RedisExpectation: Sendable {
 
     func allows(_ reply: RedisReply) -> Bool {
         switch (self, reply) {
-        case (.anything, _), (_, .error), (_, .redirect): true
+        case (.anything, _), (_, .error), (_, .redirect), (_, .tooLarge): true
         case (.value, .bytes), (.value, .nothing): true
         case (.acknowledgement, .status("OK")), (.acknowledgementOrNothing, .status("OK")): true
         case (.acknowledgementOrNothing, .nothing): true

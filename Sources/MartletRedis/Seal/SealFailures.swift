@@ -1,12 +1,11 @@
 internal import MartletCore
-private import Synchronization
 
 /// What a sealed value is; the seal is bound to it, and metrics and logs show it.
 package enum SealedKind: String, Sendable, CaseIterable {
     case session, claims, message, key, throttle, location, nonce, code, browser, response, change, other
 }
 
-/// Counts what does not verify, and logs it at most once a second.
+/// Counts what does not verify, or cannot be read, and logs it at most once a second.
 package final class SealFailures: Sendable {
     /// Why a value does not verify.
     package enum Reason: String, Sendable {
@@ -18,6 +17,8 @@ package final class SealFailures: Sendable {
         case keyUnknown = "unknown key"
         /// A later version sealed it, or it is cut off.
         case formUnknown = "unknown form"
+        /// It has another type, is no number where one is expected, or is larger than anything that is stored.
+        case malformed = "cannot be read"
         /// A message that is too old, or of the future.
         case untimely = "not of this time"
     }
@@ -33,7 +34,7 @@ package final class SealFailures: Sendable {
 
     private let clock: Clock
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     init(clock: Clock, logger: Logger) {
         self.clock = clock
@@ -47,7 +48,7 @@ package final class SealFailures: Sendable {
     }
 
     /// - Parameter isAccepted: whether it is used all the same.
-    func record(_ kind: SealedKind, _ reason: Reason, isAccepted: Bool) {
+    package func record(_ kind: SealedKind, _ reason: Reason, isAccepted: Bool = false) {
         let now = clock.monotonicTime
         let unlogged: Int? = state.withLock { state in
             state.counts[kind, default: 0] &+= 1

@@ -21,8 +21,8 @@ package final class SealedStore: SharedStoring {
     }
 
     /// The sealed partition.
-    package func partition(_ purpose: StorePurpose) -> any SharedStoring {
-        SealedStore(base.partition(purpose), seal: seal, purpose: purpose)
+    package func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring {
+        SealedStore(base.partition(purpose, for: owner), seal: seal, purpose: purpose)
     }
 
     /// Reads a value; one that does not verify is a miss.
@@ -76,11 +76,11 @@ package final class SealedStore: SharedStoring {
     package func remove(_ keys: [String]) async throws(StoreError) { try await base.remove(keys) }
 
     /// Counts an attempt; where the value that puts it into its own bucket does not verify, it belongs to the common one.
-    package func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
-        let counted = try await base.count(attempt)
+    package func count(_ attempt: CountedAttempt, for owner: WorkOwner) async throws(StoreError) -> AttemptCount {
+        let counted = try await base.count(attempt, for: owner)
         guard let stored = counted.known, let key = attempt.known else { return counted }
         guard let known = seal.open(stored, as: .location, named: Array(key.utf8)) else {
-            return try await base.count(attempt.inCommonBucket)
+            return try await base.count(attempt.inCommonBucket, for: owner)
         }
         return AttemptCount(known: known, ban: counted.ban, attempts: counted.attempts)
     }
@@ -115,7 +115,7 @@ extension SealedKind {
             case .keys: .key
             case .throttles, .bans: .throttle
             case .loginLocations: .location
-            case .nonces, .proofs: .nonce
+            case .nonces, .proofs, .signatures: .nonce
             case .codes: .code
             case .browsers: .browser
             case .outcomes: .response

@@ -59,7 +59,7 @@ package struct HeaderInjection: Sendable {
         let defaults = [
             HeaderTemplate("X-Auth-Subject", .attribute(.subject)),
             HeaderTemplate("X-Auth-Provider", .attribute(.provider)),
-            HeaderTemplate("X-Auth-Email", .verifiedEmail),
+            HeaderTemplate("X-Auth-Email", .attribute(.email)),
         ]
         let names = Set(own.map { ReservedNames.letters(of: $0.name) })
         templates =
@@ -90,7 +90,8 @@ package struct HeaderInjection: Sendable {
 
     /// The claims of the headers, by their own names and without duplicates.
     ///
-    /// They are not encoded and include claims whose header is omitted.
+    /// They are not encoded and include claims whose header is omitted. With an address there is always whether it is
+    /// verified.
     func claims(of principal: Principal) -> [(name: String, value: JSONValue)] {
         var claims: [(name: String, value: JSONValue)] = []
         for template in templates {
@@ -98,6 +99,9 @@ package struct HeaderInjection: Sendable {
                 continue
             }
             claims.append(claim)
+        }
+        if claims.contains(where: { $0.name == "email" }), !claims.contains(where: { $0.name == "email_verified" }) {
+            claims.append(("email_verified", .bool(principal.identity.claims["email_verified"] == .bool(true))))
         }
         return claims
     }

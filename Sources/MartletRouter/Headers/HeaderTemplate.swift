@@ -10,8 +10,6 @@ final class HeaderTemplate: Sendable {
     enum Source: Sendable {
         case attribute(PrincipalAttribute)
         case claim(String)
-        /// `email`, where `email_verified` is true.
-        case verifiedEmail
         case constant(String)
     }
 
@@ -88,9 +86,6 @@ final class HeaderTemplate: Sendable {
         switch source {
         case .attribute(let attribute): return Self.text(of: attribute, principal).map { .text($0) } ?? .absent
         case .claim(let claim): return value(of: principal.identity.claims[claim])
-        case .verifiedEmail:
-            guard case .bool(true)? = principal.identity.claims["email_verified"] else { return .absent }
-            return value(of: principal.identity.claims["email"])
         case .constant(let text): return .text(text)
         }
     }
@@ -99,11 +94,9 @@ final class HeaderTemplate: Sendable {
     func claim(of principal: Principal) -> (name: String, value: JSONValue)? {
         let name: String
         switch source {
+        case .attribute(.email): return principal.verifiedEmail.map { ("email", .string($0)) }
         case .attribute, .constant: return nil
         case .claim(let claim): name = claim
-        case .verifiedEmail:
-            guard case .bool(true)? = principal.identity.claims["email_verified"] else { return nil }
-            name = "email"
         }
         guard let value = principal.identity.claims[name], value != .null else { return nil }
         return (name, value)
@@ -119,6 +112,7 @@ final class HeaderTemplate: Sendable {
         case .sessionID: principal.sessionID
         case .authTime: principal.identity.authTime.description
         case .expiresAt: principal.identity.expiresAt.description
+        case .email: principal.verifiedEmail
         }
     }
 
@@ -189,6 +183,18 @@ final class HeaderTemplate: Sendable {
             return nil
         }
         return "cannot be encoded as \(encoding.rawValue) (\(failure))"
+    }
+}
+
+extension Principal {
+    /// The address that is proved to be the caller's: that of the credential or the session, if its provider says so.
+    ///
+    /// The one place that decides it, for headers and for the assertion.
+    var verifiedEmail: String? {
+        guard case .bool(true)? = identity.claims["email_verified"],
+            case .string(let address)? = identity.claims["email"]
+        else { return nil }
+        return address
     }
 }
 

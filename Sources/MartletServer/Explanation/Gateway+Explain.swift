@@ -4,7 +4,6 @@ internal import MartletCore
 package import MartletJSON
 internal import MartletProxy
 internal import MartletRedis
-private import Synchronization
 
 extension Gateway {
     /// Explains a request with the running configuration, and the sessions and accounts of the running gateway, which
@@ -55,7 +54,7 @@ extension Gateway {
 final class ExplanationLimit: Sendable {
     private static let maximum = 2
 
-    private let running = Mutex(0)
+    private let running = Lock(0)
 
     /// - Returns: whether another one may begin.
     func begin() -> Bool {

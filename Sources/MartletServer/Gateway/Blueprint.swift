@@ -149,6 +149,7 @@ package struct Blueprint: Sendable {
             claims.warnAboutCleartextPasswords(routes, configuration, into: &diagnostics)
             claims.warnAboutIdentityTokens(routes, configuration, into: &diagnostics)
             claims.checkMail(configuration, findings.webhooks, into: &diagnostics)
+            claims.warnAboutNames(configuration.browser, configuration.accounts, into: &diagnostics)
         }
         guard let routes, let store = findings.store, let tls = findings.tls, !diagnostics.hasErrors else {
             return (nil, diagnostics)

@@ -61,7 +61,9 @@ struct BoundListener: Sendable {
                 // The loops' sockets share the port; this one does not, so it fails if another process listens there.
                 CLinux.close(try Socket.listen(on: address, sharesPort: false, backlog: 1))
             }
-            let first = try Socket.listen(on: address, sharesPort: true, backlog: backlog, permissions: permissions)
+            let first = try Socket.listen(
+                on: address, sharesPort: true, backlog: backlog, permissions: permissions,
+                replacing: configuration.reusePort)
             descriptors.append(first)
             let actual = address.isUnix ? address : Socket.localAddress(first) ?? address
             try add(to: &descriptors, until: loops, actual)

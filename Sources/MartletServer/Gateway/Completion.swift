@@ -1,11 +1,11 @@
 private import CLinux
-private import Synchronization
+internal import MartletCore
 
 /// Blocks a thread until work on another thread completes.
 ///
 /// It blocks in a read(2), so that profilers that trace a process by its threads can trace this one.
 package final class Completion: Sendable {
-    private let code = Mutex<ExitCode>(.internalFault)
+    private let code = Lock<ExitCode>(.internalFault)
     private let signal: Int32
 
     package init() { signal = eventfd(0, Int32(EFD_CLOEXEC)) }

@@ -11,51 +11,53 @@ struct DPoPVerifier: ProofVerifying, KeyProofVerifying {
     static let maximumAge: Int64 = 60
     static let maximumSkew: Int64 = 5
 
-    private let store: any SharedStoring
+    private let store: any PartitionedStoring
     private let keyPrefix: String
     private let policy = DPoPPolicy(
         algorithms: [.es256, .es384, .es512, .edDSA, .ps256], maximumAge: maximumAge, maximumSkew: maximumSkew)
 
     /// - Parameter keyPrefix: of every key in the store.
-    init(store: any SharedStoring, keyPrefix: String) {
-        self.store = store.partition(.proofs)
+    init(store: any PartitionedStoring, keyPrefix: String) {
+        self.store = store
         self.keyPrefix = keyPrefix
     }
 
     func verify(
-        _ proof: PresentedProof, boundTo thumbprint: String, in context: AuthenticationContext
+        _ proof: PresentedProof, boundTo thumbprint: String, of subject: String, in context: AuthenticationContext
     ) async throws(AuthenticationError) {
         let url = ClientURL(scheme: proof.scheme, authority: proof.authority, path: proof.path)
         _ = try await verify(
             KeyProof(proofs: proof.proofs, method: proof.method, url: url, accessToken: proof.token.withBytes { $0 }),
-            by: thumbprint, at: context.now)
+            by: thumbprint, for: WorkOwner(named: subject), at: context.now)
     }
 
     func verify(
-        _ proof: KeyProof, by thumbprint: String?, at now: UnixTime
+        _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner, at now: UnixTime
     ) async throws(AuthenticationError) -> String {
         let confirmation: DPoPConfirmation
         do throws(DPoPError) { confirmation = try confirm(proof, at: now) } catch {
             throw .rejected(error.code, cause: error)
         }
         if let thumbprint, !confirmation.thumbprint.hasSameBytes(as: thumbprint) { throw .rejected("dpop.wrong_key") }
-        try await mark(confirmation, at: now)
+        try await mark(confirmation, for: owner, at: now)
         return confirmation.thumbprint
     }
 
     /// Marks a proof as used.
-    /// - Throws: `rejected` for one that was used before, `unavailable` without the store.
-    private func mark(_ confirmation: DPoPConfirmation, at now: UnixTime) async throws(AuthenticationError) {
+    /// - Throws: `rejected` for one that was used before, `unavailable` without the store, `throttled` for one of too many.
+    private func mark(
+        _ confirmation: DPoPConfirmation, for owner: WorkOwner, at now: UnixTime
+    ) async throws(AuthenticationError) {
         // Longer than any instance accepts the proof.
         let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(now.seconds)
         let seconds = lifetime.overflow ? 0 : max(lifetime.partialValue, 0)
         let isFirst: Bool
         do throws(StoreError) {
-            isFirst = try await store.setIfAbsent(
+            isFirst = try await store.partition(.proofs, for: owner).setIfAbsent(
                 [1], for: "\(keyPrefix)dpop:\(confirmation.replayKey)",
                 lifetime: .seconds(min(seconds, 2 * Self.maximumAge) + 2 * Self.maximumSkew))
         } catch {
-            throw .unavailable("dpop.store_unavailable", cause: error)
+            throw .store(error, as: "dpop.store_unavailable")
         }
         guard isFirst else { throw .rejected("dpop.replayed") }
     }

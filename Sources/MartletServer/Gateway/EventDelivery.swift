@@ -4,7 +4,6 @@ internal import MartletCore
 internal import MartletCrypto
 package import MartletEvents
 internal import MartletFetch
-private import Synchronization
 
 /// A webhook of the configuration and the events that it gets.
 package struct WebhookPlan: Sendable {
@@ -52,7 +51,7 @@ final class EventDelivery: Sendable {
     private let deliverers: [WebhookDeliverer]
     /// `nil` without `mail:`.
     private let mail: MailServer?
-    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let tasks = Lock<[Task<Void, Never>]>([])
 
     init(
         _ plans: [WebhookPlan], mail configuration: MailConfiguration?, _ accounts: any AccountDatabase,
@@ -90,9 +89,8 @@ final class EventDelivery: Sendable {
 
     /// Delivers what is recorded.
     func start() {
-        tasks.withLock { tasks in
-            tasks = deliverers.map { deliverer in Task { await deliverer.run() } }
-        }
+        let started = deliverers.map { deliverer in Task { await deliverer.run() } }
+        tasks.withLock { $0 = started }
     }
 
     /// The counters of every webhook, in the order of the configuration.

@@ -1,16 +1,16 @@
 private import CLinux
 package import MartletConfig
-private import Synchronization
+internal import MartletCore
 
 /// Detects changes of files by polling their metadata.
 package final class FileWatch: Sendable {
     /// The polling interval.
     package static let interval = Duration.seconds(1)
 
-    private let files: Mutex<WatchedFiles>
+    private let files: Lock<WatchedFiles>
 
     /// - Parameter paths: the files that have just been read.
-    package init(_ paths: [FilePath]) { files = Mutex(WatchedFiles(FileWatch.fingerprints(of: paths))) }
+    package init(_ paths: [FilePath]) { files = Lock(WatchedFiles(FileWatch.fingerprints(of: paths))) }
 
     /// Whether some of the files have changed since they were read and have stopped changing.
     package func poll(_ paths: [FilePath]) -> Bool {

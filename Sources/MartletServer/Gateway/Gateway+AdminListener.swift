@@ -21,12 +21,14 @@ extension Gateway {
         // A connection limit of its own: operators can connect when clients have used up theirs.
         let loops = try LoopGroup(
             "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
-            connections: ConnectionLimit(), isForOperators: true)
+            connections: ConnectionLimit(.operators, maximum: services.descriptors.plan.operators), isForOperators: true
+        )
         let opened = listeners
+        let recording = Task { [weak self] () -> Void in await self?.recordCounters() }
         state.withLock { state in
             state.admin = loops
             state.adminListeners = opened
-            state.recording = Task { [weak self] in await self?.recordCounters() }
+            state.recording = recording
         }
     }
 
@@ -35,17 +37,19 @@ extension Gateway {
         _ blueprint: Blueprint, _ listeners: inout Listeners, _ inherited: inout InheritedSockets
     ) throws(StartError) -> [[ListenerSocket]] {
         let configuration = blueprint.configuration
-        guard var listener = configuration.admin?.listener else { return [] }
+        guard var configured = configuration.admin?.listeners else { return [] }
         let endpoints = state.withLock { state in
             let endpoints = state.adminEndpoints ?? AdminEndpoints(self)
             state.adminEndpoints = endpoints
             return endpoints
         }
         // A process that starts beside a running one on shared public ports has to share the admin port, too.
-        listener.reusePort = configuration.server.listeners.contains(where: \.reusePort)
+        let sharesPorts = configuration.server.listeners.contains(where: \.reusePort)
+        for index in configured.indices { configured[index].reusePort = sharesPorts }
+        let handler = ListenerHandler(areTasksStalled: stalls.areTasksStalled) { await endpoints.respond(to: $0) }
         return try listeners.open(
-            [listener], loops: 1, side: .admin, role: .local(ListenerHandler { await endpoints.respond(to: $0) }),
-            inherited: &inherited, security: [blueprint.tls.admin])
+            configured, loops: 1, side: .admin, role: .local(handler), inherited: &inherited,
+            security: [blueprint.tls.admin])
     }
 
     /// Records the counters for the admin pages while the gateway runs.

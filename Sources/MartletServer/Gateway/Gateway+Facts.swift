@@ -11,7 +11,7 @@ extension Gateway {
         let listeners = zip(addresses, configuration.server.listeners).map { address, listener in
             ConfigurationFacts.Listener(address: address, role: "public", isSecure: listener.tls != nil)
         }
-        let own = adminAddress.map {
+        let own = adminAddresses.first.map {
             [ConfigurationFacts.Listener(address: $0, role: "admin", isSecure: admin?.tls != nil)]
         }
         return ConfigurationFacts(

@@ -13,7 +13,6 @@ internal import MartletProxy
 internal import MartletRedis
 package import MartletReports
 internal import MartletResponder
-internal import Synchronization
 
 /// The composition root: builds the object graph of a configuration, starts it, replaces it on reload, and shuts it
 /// down.
@@ -30,6 +29,7 @@ package final class Gateway: Sendable {
         var admin: LoopGroup?
         var adminListeners = Listeners()
         var adminEndpoints: AdminEndpoints?
+        var watchdog: Watchdog?
         var inherited = InheritedSockets()
         /// Whether the files of Unix sockets are removed with the listeners; false while another process uses them.
         var ownsFiles = true
@@ -48,8 +48,6 @@ package final class Gateway: Sendable {
         var reloads: ReloadRecord
     }
 
-    /// Descriptors that are not connections: loops, logs, the store, listeners.
-    private static let reservedDescriptors = 100
     /// How often the state of the store's connection is polled under `on_error: deny`.
     private static let monitorInterval = Duration.milliseconds(100)
     /// The polling interval while the store's state has no effect.
@@ -58,6 +56,8 @@ package final class Gateway: Sendable {
     private static let remindInterval = Duration.seconds(24 * 3600)
     /// How long webhook requests in progress may take when the gateway stops or their configuration is replaced.
     private static let deliveryTimeout = Duration.seconds(5)
+    /// How long loops may take to end after their requests have.
+    private static let joinTimeout = Duration.seconds(5)
     /// How long the last lines of the audit log may take.
     private static let auditTimeout = Duration.seconds(3)
 
@@ -65,6 +65,7 @@ package final class Gateway: Sendable {
     /// When it was built.
     let startedAt: UnixTime
     private let publicHealth = PublicHealth()
+    let stalls = Stalls()
     private let issuerKeys: IssuerKeysRegistry
     private let invalidator: CacheInvalidator
     private let names: NameResolution
@@ -74,8 +75,8 @@ package final class Gateway: Sendable {
     private let drainedEndpoints = DrainedEndpoints()
     let explanations = ExplanationLimit()
     /// What the audit log has said about rejections.
-    let rejections = Mutex(RejectionWindow())
-    let state: Mutex<State>
+    let rejections = Lock(RejectionWindow())
+    let state: Lock<State>
 
     /// Builds everything; nothing is started.
     package convenience init(_ blueprint: Blueprint, sink: LogSink) throws(StartError) {
@@ -99,7 +100,7 @@ package final class Gateway: Sendable {
         mirrors = Mirrors(logger: services.logger)
         traces = Traces(services)
         startedAt = services.clock.unixTime
-        state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
+        state = Lock(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
 
     package var graph: Graph { state.withLock { $0.graph } }
@@ -109,8 +110,8 @@ package final class Gateway: Sendable {
 
     /// The addresses of the public listeners, with the ports that the system chose.
     package var addresses: [String] { state.withLock { $0.listeners.addresses.map(\.description) } }
-    /// The address of the admin listener.
-    package var adminAddress: String? { state.withLock { $0.adminListeners.addresses.first?.description } }
+    /// The address of the admin listener, and that of its Unix socket.
+    package var adminAddresses: [String] { state.withLock { $0.adminListeners.addresses.map(\.description) } }
 
     /// Starts providers, loops and listeners.
     ///
@@ -119,7 +120,7 @@ package final class Gateway: Sendable {
         var inherited = inherited
         let graph = graph
         let configuration = graph.blueprint.configuration
-        warnAboutDescriptorLimit(configuration.server.limits)
+        divideDescriptors(configuration.server.limits)
         try await requireStore()
         // The start does not wait for a slow issuer: only requests whose key is not fetched yet wait.
         try await open(graph.accounts, graph.blueprint.grantKeys)
@@ -148,22 +149,26 @@ package final class Gateway: Sendable {
         }
         inherited.closeUnused()
         let remaining = inherited
+        let resolving = Task { [names] in await names.run() }
+        let monitoring = Task { [weak self] () -> Void in await self?.monitorStore() }
+        let reminding = Task { [weak self] () -> Void in await self?.reportInvalidCertificates() }
         state.withLock { state in
             state.listeners = listeners
             state.inherited = remaining
             state.ownsFiles = remaining.predecessor == nil
             state.loops = loops
             state.starting = starting
-            state.resolving = Task { [names] in await names.run() }
-            state.monitoring = Task { [weak self] in await self?.monitorStore() }
-            state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
+            state.resolving = resolving
+            state.monitoring = monitoring
+            state.reminding = reminding
         }
+        try watchLoops(configuration.server.watchdog)
         adopt(audit)
         healthChecks.follow(configuration.upstreams, resolved)
         graph.events?.start()
         graph.jobs?.start()
         for address in addresses { logListening(address, "public") }
-        if let adminAddress { logListening(adminAddress, "admin") }
+        for address in adminAddresses { logListening(address, "admin") }
     }
 
     /// Has the loops be notified of what concerns them.
@@ -258,18 +263,20 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// A client connection takes a descriptor, and a second one while its request is at an upstream.
-    private func warnAboutDescriptorLimit(_ limits: Limits) {
-        let available = SystemInformation.raiseDescriptorLimit()
-        guard available < limits.connections + Gateway.reservedDescriptors else { return }
+    /// A client connection takes a descriptor, and a second one while its request is at an upstream: where the system
+    /// allows too few, fewer clients are admitted, and not those that come last refused by the system.
+    private func divideDescriptors(_ limits: Limits) {
+        let plan = services.descriptors.plan
+        services.descriptors.adopt(connections: limits.connections)
+        guard plan.clients < limits.connections else { return }
         services.logger.warning(
-            "open file limit too low for server.limits.connections", ("limit", String(available)),
-            ("connections", String(limits.connections)))
+            "open file limit too low for server.limits.connections", ("limit", String(plan.limit)),
+            ("connections", String(limits.connections)), ("admitted", String(plan.clients)))
     }
 
     /// Serves health checks of load balancers on public listeners.
-    private var healthHandler: LocalHandler {
-        { [weak self] request in
+    private var healthHandler: ListenerHandler {
+        ListenerHandler(areTasksStalled: stalls.areTasksStalled) { [weak self] request in
             guard let self else { return PublicHealth.response(isServing: false, request) }
             return publicHealth.respond(to: request, self)
         }
@@ -352,10 +359,9 @@ package final class Gateway: Sendable {
     /// Writes the audit log of a configuration from now on, and looks for rejections if there is one.
     private func adopt(_ audit: AuditLog.Prepared) {
         services.audit.adopt(audit)
-        state.withLock { state in
-            guard state.graph.blueprint.audit != nil, state.auditing == nil else { return }
-            state.auditing = Task { [weak self] in await self?.auditRejections() }
-        }
+        guard state.withLock({ $0.graph.blueprint.audit != nil && $0.auditing == nil }) else { return }
+        let auditing = Task { [weak self] () -> Void in await self?.auditRejections() }
+        state.withLock { $0.auditing = auditing }
     }
 
     /// Switches the loops to the new graph; if it throws, nothing has changed.
@@ -379,6 +385,8 @@ package final class Gateway: Sendable {
             state.listeners = opened
         }
         traces.follow(next.blueprint.configuration.tracing)
+        divideDescriptors(next.blueprint.configuration.server.limits)
+        state.withLock { $0.watchdog }?.follow(next.blueprint.configuration.server.watchdog)
         loops.adopt(next.snapshot, sockets: sockets)
         admin?.adopt(next.snapshot, sockets: adminSockets)
         let upstreams = next.blueprint.configuration.upstreams
@@ -475,6 +483,8 @@ package final class Gateway: Sendable {
             let tasks = [state.starting, state.resolving, state.monitoring, state.reminding, state.recording]
             return (state.loops, state.admin, tasks, state.hasSuccessor)
         }
+        // Loops that end do not turn, and their sockets are closed.
+        state.withLock { $0.watchdog }?.stop()
         // Admin requests are meant for the process that serves.
         if hasSuccessor { drainAdmin() }
         for task in tasks { task?.cancel() }
@@ -485,13 +495,15 @@ package final class Gateway: Sendable {
         await auditing?.value
         await auditNewRejections()
         loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
-        await loops?.join()
+        if await loops?.join(within: timeout + Gateway.joinTimeout) == false {
+            services.logger.error("event loop did not end", ("code", "server.loop_stalled"))
+        }
         await traces.stop()
         healthChecks.stop()
         mirrors.stop()
         names.stop()
         drainAdmin()
-        await admin?.join()
+        await admin?.join(within: Gateway.joinTimeout)
         await Gateway.shutdown(graph.providers)
         await graph.jobs?.stop(within: Gateway.deliveryTimeout)
         await graph.events?.stop(within: Gateway.deliveryTimeout)
@@ -544,7 +556,7 @@ package final class CacheInvalidator: Sendable {
     /// How long a revocation waits for the loops.
     private static let timeout = Duration.seconds(1)
 
-    private let target = Mutex<LoopGroup?>(nil)
+    private let target = Lock<LoopGroup?>(nil)
     private let logger: Logger
 
     package init(logger: Logger) { self.logger = logger }

@@ -12,7 +12,6 @@ package import MartletProxy
 internal import MartletRouter
 package import MartletSession
 internal import MartletSignIn
-private import Synchronization
 
 /// The objects built from one configuration: store, accounts, providers, snapshot.
 package struct Graph: Sendable {
@@ -195,6 +194,7 @@ package struct Graph: Sendable {
             assertion: blueprint.assertion,
             proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
+            rejection: endpoints.rejection(of:),
             browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes) })
     }
 
@@ -225,7 +225,7 @@ package struct Graph: Sendable {
                 return keys.keys(label) {
                     IssuerKeys(
                         url: url, policy: policy, allowing: algorithms, fetcher: KeyFetcher(fetcher: services.fetcher),
-                        store: store.values.partition(.keys), storeKeyPrefix: store.label.prefix,
+                        store: store.values.partition(.keys, for: .gateway), storeKeyPrefix: store.label.prefix,
                         clock: services.clock, logger: logger,
                         onKeysRemoved: onRemoved,
                         onRotation: { services.audit.record(AuditEvent($0, of: name, from: url)) })
@@ -248,7 +248,7 @@ package final class IssuerKeysRegistry: Sendable {
         let store: SharedStore.Label
     }
 
-    private let caches = Mutex<[Label: IssuerKeys]>([:])
+    private let caches = Lock<[Label: IssuerKeys]>([:])
 
     package init() {}
 
@@ -278,7 +278,7 @@ package final class IssuerKeysRegistry: Sendable {
     /// Records which caches one configuration uses.
     final class Lease: Sendable {
         private let registry: IssuerKeysRegistry
-        private let used = Mutex<Set<Label>>([])
+        private let used = Lock<Set<Label>>([])
 
         fileprivate init(_ registry: IssuerKeysRegistry) { self.registry = registry }
 

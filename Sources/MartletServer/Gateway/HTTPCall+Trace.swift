@@ -20,7 +20,7 @@ extension HTTPCall {
     var spanAttributes: [SpanAttribute] {
         let target = CallTarget(url)
         var attributes = [
-            SpanAttribute("http.request.method", method), SpanAttribute("url.full", target.text),
+            SpanAttribute("http.request.method", method), SpanAttribute("url.full", OwnToken.masked(target.text)),
             SpanAttribute("server.address", socket ?? target.host),
         ]
         if socket == nil, let port = target.port { attributes.append(SpanAttribute("server.port", port)) }

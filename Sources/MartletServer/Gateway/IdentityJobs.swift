@@ -2,13 +2,12 @@ internal import MartletAccounts
 internal import MartletCore
 internal import MartletIdentities
 internal import MartletProvider
-private import Synchronization
 
 /// The background work on the accounts of one configuration: jobs, and the checks of grants.
 final class IdentityJobs: Sendable {
     let runner: JobRunner
     private let checkers: [GrantChecker]
-    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let tasks = Lock<[Task<Void, Never>]>([])
 
     init(_ surroundings: JobRunner.Surroundings, clock: Clock, logger: Logger) {
         let runner = JobRunner(surroundings, clock: clock, logger: logger)
@@ -24,11 +23,9 @@ final class IdentityJobs: Sendable {
     }
 
     func start() {
-        tasks.withLock { tasks in
-            tasks =
-                [Task { [runner] in await runner.run() }]
-                + checkers.map { checker in Task { await checker.run() } }
-        }
+        let started =
+            [Task { [runner] in await runner.run() }] + checkers.map { checker in Task { await checker.run() } }
+        tasks.withLock { $0 = started }
     }
 
     /// Ends the work: waits for calls in progress, and cancels them after a limit.

@@ -13,6 +13,8 @@ package struct Listeners: Sendable {
 
     /// The bound addresses, with the ports that the system chose.
     package var addresses: [SocketEndpoint] { listeners.map(\.actual) }
+    /// The sockets at which connections arrive.
+    var descriptors: [Int32] { listeners.flatMap { $0.loopSockets.flatMap { $0.map(\.fd) } } }
 
     /// Binds new addresses and keeps the sockets of addresses that are already bound, with their new settings.
     /// - Parameters:
@@ -27,7 +29,7 @@ package struct Listeners: Sendable {
     /// - Throws: `server.address_in_use` and others; then nothing has changed.
     mutating func open(
         _ configurations: [ListenerConfiguration], loops: Int, side: InheritedSockets.Group.Side = .public,
-        role: ListenerSocket.Role, health: LocalHandler? = nil, inherited: inout InheritedSockets,
+        role: ListenerSocket.Role, health: ListenerHandler? = nil, inherited: inout InheritedSockets,
         security: [TLSServerContext?] = []
     ) throws(StartError) -> [[ListenerSocket]] {
         var next: [BoundListener] = []
@@ -66,10 +68,10 @@ package struct Listeners: Sendable {
     }
 
     private static func role(
-        _ role: ListenerSocket.Role, _ path: HealthPath?, _ health: LocalHandler?
+        _ role: ListenerSocket.Role, _ path: HealthPath?, _ health: ListenerHandler?
     ) -> ListenerSocket.Role {
         guard case .gateway = role, let path, let health else { return role }
-        return .local(ListenerHandler(path: path.path, health))
+        return .local(health.at(path.path))
     }
 
     /// The same without inherited sockets.

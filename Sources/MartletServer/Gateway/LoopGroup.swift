@@ -5,12 +5,11 @@ package import MartletMirror
 package import MartletProxy
 internal import MartletReports
 package import MartletTracing
-private import Synchronization
 
 /// The event loops that serve one kind of listener, each on its own thread.
 package final class LoopGroup: Sendable {
     private let mailboxes: [Mailbox]
-    private let running: Mutex<[SystemThread]>
+    private let running: Lock<[SystemThread]>
     private let names: String
 
     /// Builds the loops and starts their threads.
@@ -29,7 +28,7 @@ package final class LoopGroup: Sendable {
         isForOperators: Bool = false
     ) throws(StartError) {
         names = name
-        running = Mutex([])
+        running = Lock([])
         var mailboxes: [Mailbox] = []
         var threads: [SystemThread] = []
         do {
@@ -43,7 +42,12 @@ package final class LoopGroup: Sendable {
                     clock: services.clock)
                 setup.mirror = mirrors
                 setup.spans = spans
-                if !isForOperators { (setup.memory, setup.ejections) = (services.memory, services.ejections) }
+                setup.descriptors = services.descriptors
+                if isForOperators {
+                    setup.purpose = .operators
+                } else {
+                    (setup.memory, setup.ejections) = (services.memory, services.ejections)
+                }
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { [setup] in LoopGroup.run(setup, started) })
                 guard started.wait() == .ok else { throw LoopSetupError() }
@@ -73,6 +77,15 @@ package final class LoopGroup: Sendable {
     }
 
     var count: Int { mailboxes.count }
+
+    /// The loops as the watchdog sees them.
+    /// - Parameter listeners: the sockets that it serves where such a loop does not.
+    func watched(serving listeners: [Int32] = []) -> [Watchdog.Watched] {
+        mailboxes.enumerated().map { index, mailbox in
+            Watchdog.Watched(
+                name: "\(names)-\(index)", turns: { mailbox.turns }, wake: { mailbox.wake() }, listeners: listeners)
+        }
+    }
 
     /// Sends every loop a new configuration.
     func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]]) {
@@ -153,19 +166,22 @@ package final class LoopGroup: Sendable {
     }
 
     /// Waits until every loop has ended.
-    package func join() async {
+    /// - Parameter limit: how long; a loop that stands still never ends.
+    /// - Returns: whether they have.
+    @discardableResult
+    package func join(within limit: Duration = .seconds(3600)) async -> Bool {
         let threads = running.withLock { threads in
             let all = threads
             threads = []
             return all
         }
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            let waiter = try? SystemThread(name: "martlet-join") {
-                for thread in threads { thread.join() }
-                done.resume()
-            }
-            if waiter == nil { done.resume() }
+        let end = OnceOnly<Bool>()
+        let waiter = try? SystemThread(name: "martlet-join") {
+            for thread in threads { thread.join() }
+            end.complete(true)
         }
+        guard waiter != nil else { return false }
+        return await end.value(within: limit) ?? false
     }
 
     /// The counters of the loops that respond within a second.

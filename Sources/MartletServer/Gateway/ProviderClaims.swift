@@ -9,6 +9,10 @@ struct ProviderClaims {
     private let accepts: [[CredentialSource]]
     /// The keys because of which mails have to be sent.
     private let mailLocations: [SourceLocation]
+    /// The providers whose users register themselves.
+    private let registering: Set<String>
+    /// Whether a mail proves that a name is its user's address.
+    private let provesAddresses: Bool
 
     /// Builds every provider without I/O to learn what it accepts; a provider that cannot be built is reported.
     init(_ prepared: [PreparedProvider], hasUsers: Bool, into diagnostics: inout Diagnostics) {
@@ -23,6 +27,8 @@ struct ProviderClaims {
             }
         }
         accepts = handles.map { $0?.accepts ?? [] }
+        registering = Set(zip(names, handles).compactMap { name, handle in handle?.selfServing.map { _ in name } })
+        provesAddresses = handles.contains { $0?.selfServing?.selfService.usesAddresses == true }
         mailLocations = handles.compactMap { $0?.selfServing?.selfService.mailLocation }
     }
 
@@ -38,28 +44,61 @@ struct ProviderClaims {
         }
     }
 
+    /// Reports a page on which a client can take the address of another person for a name, or a name that gets claims.
+    func warnAboutNames(
+        _ browser: BrowserConfiguration?, _ accounts: AccountsConfiguration?, into diagnostics: inout Diagnostics
+    ) {
+        guard let browser, browser.registers else { return }
+        for bootstrap in accounts?.bootstrap ?? [] where registering.contains(bootstrap.provider.value) {
+            let name = bootstrap.providerSubject.value
+            guard !provesAddresses || !UserRecord.isAddress(name) else { continue }
+            diagnostics.warning(
+                .configInsecure, at: bootstrap.providerSubject.location,
+                "provider_subject: whoever registers as '\(name)' first gets these claims, and nothing proves who that is: add the "
+                    + "user by martlet user add before, or name an address that a mail proves")
+        }
+        guard !provesAddresses else { return }
+        diagnostics.warning(
+            .configInsecure, at: browser.registersLocation,
+            "register: a client can take the address of another person for a name, and nothing proves whose it is: "
+                + "add register or reset to the provider for passwords")
+    }
+
     /// Reports providers that claim what they must not get: the gateway's own tokens, or a header with another meaning.
     func checkSources(_ configurations: [ProviderConfiguration], into diagnostics: inout Diagnostics) {
         for (index, configuration) in configurations.enumerated() where accepts.indices.contains(index) {
-            for reason in accepts[index].compactMap(Self.objection) {
+            let made = Self.madeBy[configuration.kind.value]
+            for reason in accepts[index].compactMap({ Self.objection(to: $0, except: made) }) {
                 diagnostics.error(
                     .configBadValue, at: configuration.name.location, "provider '\(names[index])' accepts \(reason)")
             }
         }
     }
 
-    private static func objection(to source: CredentialSource) -> String? {
+    /// The tokens of the gateway that a kind of provider makes.
+    private static let madeBy = ["api_key": OwnToken.apiKey]
+
+    /// - Parameter made: what the provider makes itself.
+    private static func objection(to source: CredentialSource, except made: OwnToken?) -> String? {
         switch source {
         case .bearerPrefix(""): "tokens with an empty prefix, which every token has"
-        case .bearerPrefix(let prefix) where prefix.hasPrefix("mat_") || prefix.hasPrefix("mrt_"):
-            "tokens that begin with '\(prefix.prefix(4))', which are the gateway's own"
-        case .bearerPrefix(let prefix) where "mat_".hasPrefix(prefix) || "mrt_".hasPrefix(prefix):
-            "tokens that begin with '\(prefix)', as the gateway's own do"
+        case .bearerPrefix(let prefix):
+            switch ownToken(among: prefix, except: made) {
+            case let own? where prefix.hasPrefix(own.prefix):
+                "tokens that begin with '\(own.prefix)', which are the gateway's own"
+            case .some: "tokens that begin with '\(prefix)', as the gateway's own do"
+            case nil: nil
+            }
         case .header(let name) where !FieldNameSyntax.isValid(name): "the header '\(name)', which is no field name"
         case .header(let name) where unsuitable.contains(name.lowercased()):
             "the header '\(name)', which has a meaning of its own"
-        case .bearerJWT, .bearerPrefix, .basic, .header, .messageSignature, .clientCertificate: nil
+        case .bearerJWT, .basic, .header, .messageSignature, .clientCertificate: nil
         }
+    }
+
+    /// A token of the gateway that a provider would get with this prefix.
+    private static func ownToken(among prefix: String, except made: OwnToken?) -> OwnToken? {
+        OwnToken.allCases.first { $0 != made && (prefix.hasPrefix($0.prefix) || $0.prefix.hasPrefix(prefix)) }
     }
 
     private static let unsuitable: Set<String> = [

@@ -1,5 +1,4 @@
 internal import MartletCore
-private import Synchronization
 
 /// How a process may use the stores of a configuration.
 package enum StoreAccess: Sendable {
@@ -26,14 +25,16 @@ final class ReadOnlyStore: SharedStoring {
         removed = RemovedKeys()
     }
 
-    private init(_ other: ReadOnlyStore, _ purpose: StorePurpose) {
-        base = other.base.partition(purpose)
+    private init(_ other: ReadOnlyStore, _ purpose: StorePurpose, _ owner: WorkOwner) {
+        base = other.base.partition(purpose, for: owner)
         own = other.own
         removed = other.removed
     }
 
     /// A view of the partition with the same overlay.
-    func partition(_ purpose: StorePurpose) -> any SharedStoring { ReadOnlyStore(self, purpose) }
+    func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring {
+        ReadOnlyStore(self, purpose, owner)
+    }
 
     func value(for key: String) async -> StoreReply<[UInt8]> {
         if case .found(let value) = await own.value(for: key) { return .found(value) }
@@ -97,7 +98,7 @@ final class ReadOnlyStore: SharedStoring {
 
 /// The keys that a process has removed from its view.
 private final class RemovedKeys: Sendable {
-    private let keys = Mutex<Set<String>>([])
+    private let keys = Lock<Set<String>>([])
 
     func insert(_ key: String) { keys.withLock { _ = $0.insert(key) } }
     func contains(_ key: String) -> Bool { keys.withLock { $0.contains(key) } }

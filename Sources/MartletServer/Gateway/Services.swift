@@ -5,7 +5,7 @@ internal import MartletFetch
 package import MartletIO
 internal import MartletJOSE
 internal import MartletProvider
-internal import MartletProxy
+package import MartletProxy
 internal import MartletTracing
 
 /// The objects that exist once per process and survive reloads: threads, clients of other services, the log.
@@ -23,6 +23,8 @@ package struct Services: Sendable {
     package let resolver: Resolver
     let fetcher: HTTPFetcher
     let verifier: Verifier
+    /// How many descriptors there are for what.
+    package let descriptors: DescriptorBudget
     let connections: ConnectionLimit
     /// Has no destinations without `audit:`.
     let audit: AuditLog
@@ -44,16 +46,14 @@ package struct Services: Sendable {
         logger = Logger(sink, threshold: levels.threshold)
         accessFiles = AccessLogFiles(logger: logger, instanceID: sink.instanceID, reopenable: files)
         ejections = EjectionWatch(logger)
-        connections = ConnectionLimit()
+        descriptors = DescriptorBudget(DescriptorPlan(limit: SystemInformation.raiseDescriptorLimit()))
+        connections = ConnectionLimit(maximum: descriptors.plan.clients)
         audit = AuditLog(clock: clock, logger: logger.with(("room", "audit")))
         verifier = Verifier(threads: Services.coreCount, clock: clock)
         handshakes = ThreadPool(
-            name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting,
-            perMember: Services.handshakesWaiting / 4, perGroup: Services.handshakesWaiting / 2, niceness: 5,
-            clock: clock)
+            .handshakes, name: "martlet-tls", threads: Services.coreCount, niceness: 5, clock: clock)
         hashing = ThreadPool(
-            name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting,
-            perMember: Services.hashesWaiting / 4, perGroup: Services.hashesWaiting / 2, niceness: 10, clock: clock)
+            .passwordHashes, name: "martlet-hash", threads: Services.coreCount, niceness: 10, clock: clock)
         do {
             loop = try ServiceLoop(name: "martlet-io")
             resolver = try Resolver()
@@ -62,13 +62,6 @@ package struct Services: Sendable {
             throw StartError(code: "server.threads_unavailable", message: "\(error)", exit: .internalFault)
         }
     }
-
-    /// Hashes that may wait for a thread, a quarter of them for one address (IPv6: one /64) and half for one /24 (/48);
-    /// logins beyond that are throttled.
-    private static let hashesWaiting = 256
-
-    /// Handshakes that may wait for a thread, with the same shares; connections beyond that are closed.
-    private static let handshakesWaiting = 16_384
 
     /// Processors that this process may use.
     static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
@@ -118,6 +111,8 @@ struct HTTPCaller: HTTPCalling {
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
         ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(purpose, within: limit))
     }
+
+    func hasCapacity(for owner: WorkOwner) -> Bool { fetcher.hasCapacity(purpose, for: owner) }
 }
 
 /// The same on a reserved slot.

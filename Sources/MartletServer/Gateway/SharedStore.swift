@@ -6,7 +6,6 @@ internal import MartletLimits
 internal import MartletProvider
 package import MartletRedis
 package import MartletSession
-private import Synchronization
 
 /// The store that instances share, its connections, and the messages that instances exchange over it.
 ///
@@ -87,7 +86,10 @@ package final class SharedStore: Sendable {
     /// The state of the connections, with the number of values that did not verify; `nil` for `memory:`.
     var status: RedisStatus? {
         var status = redis?.status
-        status?.badSeals = seal?.failures.counts
+        let unreadable = redis?.failures.counts ?? [:]
+        if seal != nil || unreadable.contains(where: { $0.value > 0 }) {
+            status?.badSeals = unreadable.merging(seal?.failures.counts ?? [:]) { $0 &+ $1 }
+        }
         return status
     }
 
@@ -259,7 +261,7 @@ private final class GapRecovery: Sendable {
     private let client: RedisClient
     private let probe: String
     private let invalidate: @Sendable () -> Void
-    private let missed = Mutex(MissedMessages())
+    private let missed = Lock(MissedMessages())
 
     /// - Parameters:
     ///   - probe: the key to read; it need not exist.

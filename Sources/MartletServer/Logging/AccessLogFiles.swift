@@ -1,7 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProxy
-private import Synchronization
 
 /// The files of access lines: each is open as long as a configuration in use names it.
 final class AccessLogFiles: Sendable {
@@ -16,7 +15,7 @@ final class AccessLogFiles: Sendable {
     private let logger: Logger
     private let instanceID: String
     private let reopenable: ReopenableFiles
-    private let files = Mutex(State())
+    private let files = Lock(State())
 
     private struct State {
         var open: [String: OpenFile] = [:]

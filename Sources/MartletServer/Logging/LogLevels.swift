@@ -1,5 +1,4 @@
 package import MartletCore
-private import Synchronization
 
 /// Which log level is in effect: that of the configuration, or one that was set at run time, for a while or until the
 /// configuration names another one.
@@ -53,13 +52,13 @@ package final class LogLevelControl: Sendable {
 
     let threshold: LogThreshold
     private let clock: Clock
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     /// - Parameter level: the configured one.
     package init(_ level: LogLevel, clock: Clock) {
         threshold = LogThreshold(level)
         self.clock = clock
-        state = Mutex(State(levels: LogLevels(configured: level)))
+        state = Lock(State(levels: LogLevels(configured: level)))
     }
 
     package var levels: LogLevels { state.withLock { $0.levels } }
@@ -73,33 +72,36 @@ package final class LogLevelControl: Sendable {
     package func set(
         _ level: LogLevel, for span: Duration?, onExpiry: @escaping @Sendable (LogLevel) -> Void = { _ in }
     ) -> LogLevels {
-        state.withLock { state in
-            state.levels.set(level, for: span, now: clock.monotonicTime)
-            state.timer?.cancel()
-            state.timer = span.map { span in
-                Task { [weak self] in
-                    var wait: Duration? = max(span, .zero)
-                    while let time = wait {
-                        do { try await Task.sleep(for: time) } catch { return }
-                        wait = self?.expire(onExpiry)
-                    }
+        let timer = span.map { span in
+            Task { [weak self] in
+                var wait: Duration? = max(span, .zero)
+                while let time = wait {
+                    do { try await Task.sleep(for: time) } catch { return }
+                    wait = self?.expire(onExpiry)
                 }
             }
-            threshold.level = state.levels.current
-            return state.levels
         }
+        let now = clock.monotonicTime
+        let (levels, old) = state.withLock { state in
+            defer { state.timer = timer }
+            state.levels.set(level, for: span, now: now)
+            threshold.level = state.levels.current
+            return (state.levels, state.timer)
+        }
+        old?.cancel()
+        return levels
     }
 
     /// Applies the level of a configuration.
     package func configure(_ level: LogLevel) {
-        state.withLock { state in
+        let ended = state.withLock { state -> Task<Void, Never>? in
             state.levels.configure(level)
-            if state.levels.override == nil {
-                state.timer?.cancel()
-                state.timer = nil
-            }
             threshold.level = state.levels.current
+            guard state.levels.override == nil else { return nil }
+            defer { state.timer = nil }
+            return state.timer
         }
+        ended?.cancel()
     }
 
     /// Ends what was set at run time, if its time is over.
@@ -116,5 +118,5 @@ package final class LogLevelControl: Sendable {
         return deadline.map { max($0.since(now), .milliseconds(1)) }
     }
 
-    deinit { state.withLock { $0.timer?.cancel() } }
+    deinit { state.withLock { $0.timer }?.cancel() }
 }

@@ -27,7 +27,9 @@ package final class LogSink: AccessLogging, LogWriting {
     }
 
     /// The maximum number of buffered bytes.
-    private static let limit = 4 * 1024 * 1024
+    private static let limit = SharedBound.logLines.bytes
+    /// That of the lines which requests cause: the rest is for what the gateway has to say.
+    private static let limitOfRequests = SharedBound.logLines.clientPart(of: limit)
     /// The memory of larger batches is freed after writing.
     private static let retainedBytes = 256 * 1024
     /// How long a wait for a pipe lasts before it is seen whether something else is to be done.
@@ -44,7 +46,7 @@ package final class LogSink: AccessLogging, LogWriting {
     let name: String
     private let isTerminal: Bool
     private let lines: LineWriter
-    private let state = Mutex(State())
+    private let state = Lock(State())
     /// Lines that were lost.
     private let lost = Atomic<Int>(0)
     /// Those of them for which there was no room, since the thread last looked.
@@ -54,7 +56,7 @@ package final class LogSink: AccessLogging, LogWriting {
     private let wake: Int32
     private let notify: @Sendable (LogSink, Notice) -> Void
     /// Every sink of the process; their threads retain them.
-    private static let all = Mutex<[LogSink]>([])
+    private static let all = Lock<[LogSink]>([])
 
     /// - Parameters:
     ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
@@ -116,16 +118,17 @@ package final class LogSink: AccessLogging, LogWriting {
 
     /// Enqueues whole lines of access records; swaps the buffers if the queue is empty.
     package func take(_ lines: inout ByteBuffer) {
-        let isFirst = add(&lines)
+        let isFirst = add(&lines, upTo: LogSink.limitOfRequests)
         lines.removeAll()
         if isFirst { signal() }
     }
 
-    private func add(_ lines: inout ByteBuffer) -> Bool {
+    /// - Parameter limit: of the bytes that are buffered then.
+    private func add(_ lines: inout ByteBuffer, upTo limit: Int) -> Bool {
         // A closure cannot consume an inout parameter, only a local variable.
         var own = lines.take()
         let outcome: (isFirst: Bool, isLost: Bool) = state.withLock { state in
-            guard state.pending.count + own.count <= LogSink.limit, !state.isStopped else { return (false, true) }
+            guard state.pending.count + own.count <= limit, !state.isStopped else { return (false, true) }
             guard state.pending.isEmpty else {
                 unsafe state.pending.append(own.bytes)
                 return (false, false)
@@ -150,7 +153,7 @@ package final class LogSink: AccessLogging, LogWriting {
         var line = EventLine.make(
             level, event, fields, format: format, instanceID: instanceID, at: Clock.system.unixMilliseconds,
             as: EventTime(rawValue: time.load(ordering: .relaxed)) ?? .seconds)
-        take(&line)
+        if add(&line, upTo: LogSink.limit) { signal() }
     }
 
     /// Says in its own lines what became of them; that they cannot be written would be among them.
@@ -271,9 +274,9 @@ private final class LineWriter: Sendable {
     }
 
     // Only the thread uses it; the lock is what the compiler asks for.
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
-    init(_ destination: consuming LogDestination) { state = Mutex(State(destination: destination)) }
+    init(_ destination: consuming LogDestination) { state = Lock(State(destination: destination), .logDestination) }
 
     var isLosing: Bool { state.withLock { $0.losses.isOpen } }
 

@@ -1,4 +1,4 @@
-private import Synchronization
+internal import MartletCore
 
 /// The files that are opened again at SIGUSR1, after a program such as logrotate has renamed them.
 package final class ReopenableFiles: Sendable {
@@ -12,7 +12,7 @@ package final class ReopenableFiles: Sendable {
         var files: [Token: @Sendable () -> Void] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     package init() {}
 

@@ -1,14 +1,13 @@
 private import CLinux
 private import MartletCore
 private import MartletIO
-private import Synchronization
 
 /// The upgrade of the binary: starts a successor, waits until it is ready, and passes the sockets to it.
 ///
 /// After a failure before that, this process keeps serving.
 package final class Takeover: Sendable {
     private struct State {
-        var task: Task<Void, Never>?
+        var isRunning = false
         var successor: Successor?
         var isCancelled = false
     }
@@ -18,7 +17,8 @@ package final class Takeover: Sendable {
 
     private let gateway: Gateway
     private let onHandover: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Lock(State())
+    private let work = SharedWork()
 
     /// - Parameter onHandover: called once when a successor serves; this process then has to drain and exit.
     package init(_ gateway: Gateway, _ onHandover: @escaping @Sendable () -> Void) {
@@ -34,28 +34,28 @@ package final class Takeover: Sendable {
                 "upgrade not possible: this process is PID 1, and a successor would end with its container")
         }
         let isFirst = state.withLock { state in
-            guard state.task == nil else { return false }
-            state.task = Task { await self.run() }
-            return true
+            defer { state.isRunning = true }
+            return !state.isRunning
         }
-        if !isFirst { logger.warning("upgrade already in progress") }
+        guard isFirst else { return logger.warning("upgrade already in progress") }
+        Task { await work.run { await self.run() } }
     }
 
     /// Cancels a takeover in progress, because this process shuts down.
     package func cancel() async {
-        let task = state.withLock { state in
+        let (successor, isRunning) = state.withLock { state in
             state.isCancelled = true
-            state.successor?.cancel()
-            return state.task
+            return (state.successor, state.isRunning)
         }
-        await task?.value
+        successor?.cancel()
+        if isRunning { await work.run {} }
     }
 
     private func run() async {
         let logger = gateway.services.logger
         guard await handOver() else {
             return state.withLock { state in
-                (state.task, state.successor) = (nil, nil)
+                (state.isRunning, state.successor) = (false, nil)
             }
         }
         logger.info("successor ready")
@@ -74,10 +74,11 @@ package final class Takeover: Sendable {
         }
         let pid = String(successor.pid)
         logger.info("successor started", ("pid", pid))
-        state.withLock { state in
+        let isCancelled = state.withLock { state in
             state.successor = successor
-            if state.isCancelled { successor.cancel() }
+            return state.isCancelled
         }
+        if isCancelled { successor.cancel() }
         switch await successor.waitUntilReady(timeout: Takeover.timeout, clock: clock) {
         case .ready:
             // The service manager has to follow the successor before this process exits.

@@ -1,11 +1,11 @@
 internal import MartletAdmin
 internal import MartletConfig
+internal import MartletCore
 internal import MartletProxy
-private import Synchronization
 
 /// The endpoints that the operator has taken out of use, until the gateway ends: a reload keeps those that it has.
 final class DrainedEndpoints: Sendable {
-    private let endpoints = Mutex<Set<EndpointIdentity>>([])
+    private let endpoints = Lock<Set<EndpointIdentity>>([], .endpoints)
 
     /// Takes an endpoint out of use, or back, and notifies of all that are.
     /// - Parameter url: as it stands in the configuration.

@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletHealth
 internal import MartletIO
 internal import MartletProxy
-private import Synchronization
 
 /// The health checks of the current configuration: one monitor for the process, which notifies every event loop.
 ///
@@ -21,7 +20,7 @@ final class HealthChecks: Sendable {
 
     private let clock: Clock
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state = Lock(State(), .endpoints)
 
     init(clock: Clock, logger: Logger) { (self.clock, self.logger) = (clock, logger) }
 

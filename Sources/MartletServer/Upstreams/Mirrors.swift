@@ -2,13 +2,12 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletMirror
 internal import MartletProxy
-private import Synchronization
 
 /// The copies of requests for other upstreams, for all event loops of the process.
 final class Mirrors: Sendable {
     private let logger: Logger
     private let sender = MirrorSender()
-    private let roster = Mutex(MirrorRoster())
+    private let roster = Lock(MirrorRoster(), .mirrors)
 
     init(logger: Logger) { self.logger = logger }
 

@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletIO
 internal import MartletNames
 internal import MartletProxy
-private import Synchronization
 
 /// The addresses of upstream host names: looked up again as often as they change, off the event loops.
 final class NameResolution: Sendable {
@@ -54,7 +53,7 @@ final class NameResolution: Sendable {
     private let clock: Clock
     private let logger: Logger
     private let resolver: NameResolver
-    private let state = Mutex(State())
+    private let state = Lock(State(), .names)
 
     init(_ resolver: NameResolver, clock: Clock, logger: Logger) {
         (self.resolver, self.clock, self.logger) = (resolver, clock, logger)

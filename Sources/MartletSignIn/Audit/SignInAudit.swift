@@ -100,6 +100,8 @@ struct AuditDeed: Equatable {
         guard request.method == "POST" else { return nil }
         switch endpoint {
         case .signOut: self.init(.revoke, "logout", needsCaller: true)
+        case .link(.verify): self.init(.registration, "verified")
+        case .link(.reset): self.init(.passwordReset)
         case .accountAction(.unlink(let name)): self.init(.unlink, provider: name)
         case .accountAction(.endSession): self.init(.revoke, "session")
         case .accountAction(.changePassword): self.init(.passwordChange)

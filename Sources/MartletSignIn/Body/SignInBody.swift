@@ -7,7 +7,10 @@ package import MartletResponder
 package enum SignInBody {
     /// The longest accepted body.
     package static let maximumBytes = 64 * 1024
-    private static let maximumDepth = 8
+    /// The most members. A client needs a few; parsing tens of thousands would cost more than most logins.
+    private static let maximumMembers = 32
+    private static let jsonLimits = JSONLimits(
+        maximumDepth: 8, maximumBytes: maximumBytes, maximumValues: 256, maximumMembers: maximumMembers)
 
     /// The accepted media types.
     private enum MediaType { case json, form }
@@ -49,10 +52,9 @@ package enum SignInBody {
 
     /// Parses a JSON object (RFC 8259).
     package static func json(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
-        let limits = JSONLimits(maximumDepth: maximumDepth, maximumBytes: maximumBytes)
         let members: [JSONMember]?
         do throws(JSONError) {
-            members = try JSON.members(of: bytes, limits: limits)
+            members = try JSON.members(of: bytes, limits: jsonLimits)
         } catch {
             throw .unreadable(error)
         }
@@ -90,7 +92,7 @@ package enum SignInBody {
 
     private static func pairs(of bytes: [UInt8]) throws(Failure) -> [(name: [UInt8], value: Secret)] {
         var decoder = FormDecoder(bytes)
-        do throws(FormDecoder.FormError) { return try decoder.pairs() } catch {
+        do throws(FormDecoder.FormError) { return try decoder.pairs(upTo: maximumMembers) } catch {
             throw .malformed(.signInBadForm, [BodyError([], .malformed, detail: "The form cannot be decoded.")])
         }
     }

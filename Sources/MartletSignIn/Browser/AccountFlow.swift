@@ -48,8 +48,12 @@ struct AccountFlow: Sendable {
                 cookies: cookies.session == nil ? [] : [call.setup.cookies.session.deletion])
         }
         let result = AccountResult(call.query)
-        // Whoever made the link to this page up has a cookie renewed, and nothing else.
-        if case .linked = result { _ = try? await endpoints.renewCookie(of: caller, call.request) }
+        // Only a link of this session renews its cookie: a page of another site must not end sessions with a link.
+        if case .linked = result, let proof = try? call.query.text("proof"),
+            try await LinkProof(session: caller.session.id, call: call).matches(proof)
+        {
+            _ = try? await endpoints.renewCookie(of: caller, call.request)
+        }
         let notice = result?.notice { name in endpoints.setup.provider(name).map(ProviderButton.Kind.init) }
         return try await page(caller, cookies, AccountPageState(notice: notice), status: 200)
     }

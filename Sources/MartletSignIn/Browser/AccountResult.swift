@@ -25,8 +25,9 @@ enum AccountResult: Equatable {
     }
 
     /// The path of the page, with this result.
-    func location(_ path: String) -> String {
-        PageURL.local(path, [("result", parts.name), ("provider", parts.provider)])
+    /// - Parameter proof: of a link that this session has just made.
+    func location(_ path: String, proof: String? = nil) -> String {
+        PageURL.local(path, [("result", parts.name), ("provider", parts.provider), ("proof", proof)])
     }
 
     /// The result that a query says; `nil` without one, or of a provider that is not there.

@@ -16,8 +16,9 @@ struct AppCodes: Sendable {
     private let store: any SharedStoring
     private let keyPrefix: String
 
-    init(_ setup: SignInSetup) {
-        store = setup.store.partition(.browsers)
+    /// - Parameter owner: the client's network.
+    init(_ setup: SignInSetup, for owner: WorkOwner) {
+        store = setup.store.partition(.browsers, for: owner)
         keyPrefix = setup.storeKeyPrefix
     }
 

@@ -6,6 +6,7 @@ internal import MartletResponder
 /// One of the endpoints that browsers load, with what its name refers to.
 enum BrowserEndpoint: Sendable {
     case signIn, signUp, signOut, signedOut
+    case link(LinkFlow.Kind)
     /// The page; the JSON of the same path is another endpoint.
     case account
     case accountAction(AccountAction)
@@ -23,6 +24,8 @@ enum BrowserEndpoint: Sendable {
         switch (name, segments.count) {
         case ("sign-in", 2): return .signIn
         case ("sign-up", 2): return setup.browser?.configuration.registers == true ? .signUp : nil
+        case ("forgot", 2), ("reset", 2), ("verify", 2):
+            return setup.browser == nil ? nil : LinkFlow.Kind(rawValue: String(name)).map { .link($0) }
         case ("account", 2):
             return NavigationRule.isNavigation(method: request.method, fields: request.fields) ? .account : nil
         case ("account", 3...): return action(segments[2...], in: setup).map { .accountAction($0) }
@@ -60,7 +63,7 @@ enum BrowserEndpoint: Sendable {
     /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {
-        case .signIn, .signUp: ["GET", "POST"]
+        case .signIn, .signUp, .link: ["GET", "POST"]
         case .signOut, .accountAction: ["POST"]
         case .signedOut, .logo, .start, .account: ["GET"]
         case .callback: ["GET", "POST"]

@@ -47,6 +47,9 @@ struct BrowserEndpoints: Sendable {
         case .signUp:
             let flow = SignUpFlow(endpoints, call)
             return try await method == "GET" ? flow.show() : flow.submit()
+        case .link(let kind):
+            let flow = LinkFlow(kind, endpoints, call)
+            return try await method == "GET" ? flow.show() : flow.submit()
         case .account: return try await AccountFlow(endpoints, call).show()
         case .accountAction(let action): return try await AccountFlow(endpoints, call).perform(action)
         case .signOut: return try await SignOutFlow(endpoints, call).signOut()

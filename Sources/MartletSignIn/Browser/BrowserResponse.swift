@@ -10,6 +10,8 @@ struct BrowserResponse: Sendable {
         /// 303 after a form, 302 else.
         case redirect(String)
         case logo(PageLogo)
+        /// What a program gets.
+        case document(LocalResponse)
     }
 
     var content: Content
@@ -49,6 +51,7 @@ struct BrowserResponse: Sendable {
         case .redirect(let location):
             response = LocalResponse(
                 status: status, fields: [("Location", location), ("Cache-Control", "no-store")], body: [])
+        case .document(let document): response = document
         case .logo(let logo): response = LocalResponse(status: status, fields: logo.fields, body: logo.bytes)
         case .page(let page):
             let rendered = page.render(in: call.context(path: path, returnTo: target))

@@ -61,47 +61,53 @@ extension RedirectFlows {
         }
     }
 
-    /// Records that an attempt is used up: a browser may send an old cookie again.
-    private func recordUse(of attempt: SignInAttempt) async throws(Failure) {
-        let (store, prefix) = (endpoints.setup.store.partition(.browsers), endpoints.setup.storeKeyPrefix)
-        let isFirst: Bool
-        do throws(StoreError) {
-            isFirst = try await store.setIfAbsent(
-                [1], for: "\(prefix)browser:attempt:\(attempt.usedKey)",
-                lifetime: SignInAttempts.lifetime + .seconds(120))
-        } catch {
-            throw .store(error)
-        }
-        guard isFirst else { throw .malformed(.browserAttemptUnknown) }
-    }
-
     /// Completes an attempt that was taken out of the cookie.
-    /// - Parameter isUsed: whether the attempt is used up, whatever the outcome.
+    /// - Parameter isUsed: whether the browser loses the attempt.
     private func finish(
         _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies, _ isUsed: inout Bool
     ) async throws(Failure) -> BrowserResponse {
         do throws(Failure) {
-            let (start, outcome) = try await outcome(of: attempt, fields, &isUsed)
-            switch (attempt.destination, outcome) {
-            case (.app(let app), .cancelled): return .redirect(302, to: app.location(error: "access_denied"))
-            case (.app(let app), .signedIn(let signIn)):
-                let new = try await endpoints.creation.prepare(
-                    signIn, by: provider.handle, startedAt: start, call.request)
-                let code = try await AppCodes(endpoints.setup).issue(for: new, app)
-                return .redirect(302, to: app.location(code: code))
-            case (.page(let text), .cancelled):
-                return try await cancelled(attempt, setup.returns.target(of: text), cookies)
-            case (.page(let text), .signedIn(let signIn)):
-                let target = setup.returns.target(of: text)
-                if attempt.purpose == .link { return try await link(signIn, attempt) }
-                let new = try await endpoints.creation.prepare(
-                    signIn, by: provider.handle, startedAt: start, call.request)
-                let cookie = try await BrowserSessions(endpoints, call).begin(
-                    new, replacing: cookies.session, attempt.session)
-                return arrive(at: target.text, cookies: [cookie])
+            let responses = CallbackResponses(attempt, fields, provider.name, endpoints, call.request)
+            if let known = try await responses.stored() { return browserResponse(known) }
+            let (start, outcome) = try await outcome(of: attempt, fields)
+            guard case .signedIn(let signIn) = outcome else {
+                isUsed = true
+                return try await cancelled(attempt, cookies)
             }
+            let new = try await responses.once { () async throws(Failure) in
+                try await response(to: signIn, startedAt: start, attempt, cookies)
+            }
+            isUsed = true
+            return browserResponse(new)
         } catch {
+            // What proves nothing will never prove anything; what is malformed or unavailable may come again.
+            isUsed = [401, 403].contains(error.status) || error.reason == .browserAttemptUnknown
             return try await failed(error, target(of: attempt), cookies)
+        }
+    }
+
+    private func browserResponse(_ response: CallbackResponse) -> BrowserResponse {
+        switch response.destination {
+        case .app: .redirect(302, to: response.location)
+        case .page: arrive(at: response.location, cookies: response.cookies)
+        }
+    }
+
+    /// Carries out what an identity was proved for.
+    private func response(
+        to signIn: SignIn, startedAt start: LoginFence.Start, _ attempt: SignInAttempt, _ cookies: BrowserCookies
+    ) async throws(Failure) -> CallbackResponse {
+        if attempt.purpose == .link { return try await link(signIn, attempt) }
+        let new = try await endpoints.creation.prepare(signIn, by: provider.handle, startedAt: start, call.request)
+        switch attempt.destination {
+        case .app(let app):
+            let code = try await AppCodes(endpoints.setup, for: call.request.owner).issue(for: new, app)
+            return CallbackResponse(destination: .app, location: app.location(code: code))
+        case .page(let text):
+            let cookie = try await BrowserSessions(endpoints, call).begin(
+                new, replacing: cookies.session, attempt.session)
+            return CallbackResponse(
+                destination: .page, location: setup.returns.target(of: text).text, cookies: [cookie])
         }
     }
 
@@ -110,9 +116,10 @@ extension RedirectFlows {
         return setup.returns.target(of: text)
     }
 
-    /// Has the provider verify what the browser brought.
+    /// Has the provider verify what the browser brought. Nothing is stored about an attempt before: anyone can begin one
+    /// and come back with whatever fails.
     private func outcome(
-        of attempt: SignInAttempt, _ fields: CallbackFields, _ isUsed: inout Bool
+        of attempt: SignInAttempt, _ fields: CallbackFields
     ) async throws(Failure) -> (LoginFence.Start, RedirectOutcome) {
         let purpose: AuthenticationContext.Purpose =
             attempt.purpose == .link ? .link(sessionID: attempt.session?.id ?? "") : .login
@@ -120,8 +127,6 @@ extension RedirectFlows {
         return try await endpoints.reportingFailure(
             of: provider.handle, call.request, as: attempt.purpose == .link ? .link : .login
         ) { () async throws(Failure) in
-            try await recordUse(of: attempt)
-            isUsed = true
             let start: LoginFence.Start
             do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
             do throws(AuthenticationError) {
@@ -143,13 +148,17 @@ extension RedirectFlows {
     }
 
     private func cancelled(
-        _ attempt: SignInAttempt, _ target: ReturnTarget, _ cookies: BrowserCookies
+        _ attempt: SignInAttempt, _ cookies: BrowserCookies
     ) async throws(Failure) -> BrowserResponse {
+        if case .app(let app) = attempt.destination {
+            return .redirect(302, to: app.location(error: "access_denied"))
+        }
         if attempt.purpose == .link {
             return arrive(at: AccountResult.linkCancelled(provider.name).location(call.path("account")))
         }
         let kind = ProviderButton.Kind(provider.handle)
-        return try await SignInFlow(endpoints, call).page(.cancelled(kind), status: 200, cookies, target)
+        return try await SignInFlow(endpoints, call).page(
+            .cancelled(kind), status: 200, cookies, target(of: attempt))
     }
 
     /// The page with one message: unavailable, throttled, or that it failed.

@@ -18,27 +18,28 @@ extension RedirectFlows {
     /// Links what the provider has proved, if the session that asked for it is still live.
     ///
     /// The session's cookie is renewed by the page that follows: a form of the provider's comes without it.
-    func link(_ signIn: SignIn, _ attempt: SignInAttempt) async throws(Failure) -> BrowserResponse {
+    func link(_ signIn: SignIn, _ attempt: SignInAttempt) async throws(Failure) -> CallbackResponse {
         guard let accounts = endpoints.setup.accounts, let bound = attempt.session else {
             throw .noRoute(.signInNoAccounts)
         }
-        let session = SessionReference(subject: bound.subject, id: bound.id)
-        do throws(SessionError) {
-            guard try await setup.sessions.isLive(session) else { throw SessionError(.signInSessionNeeded, .invalid) }
-        } catch {
-            throw .session(error)
-        }
-        let result: AccountResult
+        let session = try await endpoints.liveSession(SessionReference(subject: bound.subject, id: bound.id))
+        let page = call.path("account")
         do throws(Failure) {
-            try await endpoints.link(signIn, of: provider.handle, to: bound.subject, accounts, call.request)
-            result = .linked(provider.name)
+            try await endpoints.link(
+                signIn, of: provider.handle, to: bound.subject, for: session, accounts, call.request)
         } catch {
             switch error.reason {
-            case .accountsBoundElsewhere: result = .identityTaken(provider.name)
-            case .accountsProviderTaken: result = .alreadyLinked(provider.name)
+            case .accountsBoundElsewhere:
+                return CallbackResponse(
+                    destination: .page, location: AccountResult.identityTaken(provider.name).location(page))
+            case .accountsProviderTaken:
+                return CallbackResponse(
+                    destination: .page, location: AccountResult.alreadyLinked(provider.name).location(page))
             default: throw error
             }
         }
-        return arrive(at: result.location(call.path("account")))
+        let proof = try await LinkProof(session: bound.id, call: call).make()
+        return CallbackResponse(
+            destination: .page, location: AccountResult.linked(provider.name).location(page, proof: proof))
     }
 }

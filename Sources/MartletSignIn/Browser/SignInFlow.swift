@@ -30,7 +30,9 @@ struct SignInFlow: Sendable {
         let session = try await sessions.current(cookies.session)
         if session != nil, !confirms { return .redirect(303, to: target.text) }
         var notice: SignInNotice? = session != nil ? .confirmIdentity : nil
-        if (try? call.query.text("result")) == "account_deleted" { notice = .accountDeleted }
+        if let text = try? call.query.text("result"), let result = SignInResult(rawValue: text) {
+            notice = result.notice
+        }
         var response = try await page(notice, status: 200, cookies, target)
         if session == nil, cookies.session != nil { response.cookies.append(call.setup.cookies.session.deletion) }
         return response
@@ -66,9 +68,7 @@ struct SignInFlow: Sendable {
         let request = call.request
         let (start, signIn) = try await endpoints.reportingFailure(of: provider, request) {
             () async throws(Failure) in
-            let start: LoginFence.Start
-            do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
-            return (start, try await endpoints.authenticate(form, with: provider, signingIn, request, for: .login))
+            try await endpoints.logIn(form, with: provider, signingIn, request)
         }
         return try await endpoints.creation.prepare(signIn, by: provider, startedAt: start, request)
     }
@@ -103,7 +103,9 @@ struct SignInFlow: Sendable {
         var cookie: String?
         if passwordProvider != nil {
             let issued = try await binding.issue(cookies)
-            form = SignInPage.PasswordForm(action: call.path("sign-in"), csrf: issued.token, username: username)
+            form = SignInPage.PasswordForm(
+                action: call.path("sign-in"), csrf: issued.token, username: username,
+                forgot: endpoints.selfService.resetting.isEmpty ? nil : call.path("forgot"))
             cookie = issued.setCookie
         }
         let page = SignInPage(

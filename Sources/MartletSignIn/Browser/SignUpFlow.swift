@@ -8,7 +8,10 @@ internal import MartletProvider
 internal import MartletResponder
 internal import MartletSession
 
-/// The page on which users create an account with a name and a password, where `browser.register` allows it.
+/// The page on which users create an account, where `browser.register` allows it.
+///
+/// Where users register by mail, the page only asks for it: the user exists once the address is proved. Otherwise it
+/// creates users with a name and a password; where mails go to users by their names, such a name is no address.
 struct SignUpFlow: Sendable {
     private let endpoints: SignInEndpoints
     private let call: BrowserCall
@@ -26,6 +29,10 @@ struct SignUpFlow: Sendable {
         let signingIn: any SigningIn
         let serving: any PasswordSelfServing
         let accounts: any AccountStoring
+
+        var entry: SelfServiceProviders.Entry { SelfServiceProviders.Entry(name: handle.name, provider: serving) }
+        /// Whether a mail proves the address of a new user.
+        var isByMail: Bool { serving.selfService.registration?.verifiesAddress == true }
     }
 
     private var registrar: Registrar? {
@@ -47,12 +54,11 @@ struct SignUpFlow: Sendable {
         return try await page(nil, status: 200, try call.cookies(), call.target(call.query))
     }
 
-    /// `POST /sign-up`: creates the account and signs in.
+    /// `POST /sign-up`: asks for a mail, or creates the account and signs in.
     func submit() async throws(Failure) -> BrowserResponse {
         guard let registrar else { throw .noRoute(.signInUnknownEndpoint) }
         let (cookies, form) = (try call.cookies(), try call.form())
         let target = call.target(form)
-        let username = try? form.text("username")
         if let problem = try await binding.problem(of: form, cookies) {
             let failure = Failure.notAllowed(.browserFormTokenInvalid)
             guard call.isNavigation else { throw failure }
@@ -60,14 +66,33 @@ struct SignUpFlow: Sendable {
             return try await page(error, status: failure.status, cookies, target).because(of: failure)
         }
         do throws(Failure) {
+            if registrar.isByMail { return try await requestMail(form, with: registrar, target) }
             let new = try await register(form, with: registrar)
             let cookie = try await BrowserSessions(endpoints, call).begin(new, replacing: cookies.session)
             return .redirect(303, to: target.text, cookies: [cookie])
         } catch {
             guard call.isNavigation else { throw error }
             let shown = RegistrationError(error, minimumLength: endpoints.minimumPasswordLength)
-            return try await page(shown, status: error.status, cookies, target, username: username).because(of: error)
+            return try await page(shown, status: error.status, cookies, target, form).because(of: error)
         }
+    }
+
+    /// The page is the same for every address.
+    private func requestMail(
+        _ form: SignInForm, with registrar: Registrar, _ target: ReturnTarget
+    ) async throws(Failure) -> BrowserResponse {
+        let (request, endpoints) = (call.request, endpoints)
+        let document = try await endpoints.withBudget(endpoints.budgets.registrations, request, countsSuccess: true) {
+            () async throws(Failure) in
+            let applicant: SignInEndpoints.Applicant
+            do throws(AuthenticationError) {
+                applicant = try endpoints.applicant(form, registrar.entry, addressMember: "username")
+            } catch {
+                throw .authentication(error)
+            }
+            return try await endpoints.requestVerification(of: applicant, request)
+        }
+        return .mailRequested(document, call, target)
     }
 
     private func register(_ form: SignInForm, with registrar: Registrar) async throws(Failure) -> NewSession {
@@ -78,6 +103,10 @@ struct SignUpFlow: Sendable {
                 let name = try form.requiredText("username")
                 guard let key = registrar.serving.canonicalName(name) else {
                     throw .malformed(.signInBadName, BodyError("username", .invalid))
+                }
+                guard !endpoints.selfService.provesAddresses || !UserRecord.isAddress(key) else {
+                    let detail = "`username` must not be an email address."
+                    throw .malformed(.signInAddressAsName, BodyError("username", .invalid, detail: detail))
                 }
                 let hash = try await registrar.serving.hashNewPassword(
                     try form.requiredSecret("password"), member: "password", in: endpoints.context(of: request))
@@ -98,16 +127,21 @@ struct SignUpFlow: Sendable {
         }
     }
 
+    /// - Parameter form: what the user typed before.
     private func page(
         _ error: RegistrationError?, status: Int, _ cookies: BrowserCookies, _ target: ReturnTarget,
-        username: String? = nil
+        _ form: SignInForm? = nil
     ) async throws(Failure) -> BrowserResponse {
         let issued = try await binding.issue(cookies)
+        let (registrar, name) = (registrar, try? form?.text("name"))
         let page = RegisterPage(
             action: call.path("sign-up"), csrf: issued.token, minimumLength: endpoints.minimumPasswordLength,
-            signIn: call.path("sign-in"), username: username, error: error,
+            signIn: call.path("sign-in"), username: try? form?.text("username"), error: error,
             requestID: error == .failed ? call.request.requestID : nil,
-            formOrigins: call.setup.configuration.returnOrigins)
+            formOrigins: call.setup.configuration.returnOrigins,
+            byMail: registrar?.isByMail == true
+                ? RegisterPage.ByMail(
+                    asksName: registrar?.serving.selfService.registration?.requiresName == true, name: name) : nil)
         var response = BrowserResponse.page(page, status: status)
         response.path = call.path("sign-up")
         response.target = target
@@ -125,6 +159,9 @@ extension RegistrationError {
         case (400, .tooShort): self = .passwordTooShort(minimum: minimumLength)
         case (400, .tooLong) where body?.pointer == "/password": self = .passwordTooLong
         case (400, .breached): self = .passwordTooWeak
+        case (400, _) where failure.reason == .signInAddressAsName: self = .addressAsName
+        case (400, _) where failure.reason == .signInBadAddress: self = .addressInvalid
+        case (400, _) where body?.pointer == "/name": self = .nameInvalid
         case (400, _): self = body?.pointer == "/password" ? .passwordTooWeak : .usernameInvalid
         case (429, _): self = .throttled(seconds: wait)
         case (503, _): self = .unavailable(seconds: wait)

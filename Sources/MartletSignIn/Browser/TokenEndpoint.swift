@@ -46,7 +46,7 @@ struct TokenEndpoint: Sendable {
             let (key, new): (String?, NewSession)
             do throws(Failure) {
                 key = try await ClientKeys(endpoints: endpoints).newKey(of: request)
-                new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
+                new = try await AppCodes(endpoints.setup, for: request.owner).redeem(code, verifier: verifier)
             } catch {
                 endpoints.audit.recordRejection(.login, error, request)
                 throw error

@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-private import Synchronization
 
 /// A network has exceeded its budget.
 struct BudgetExceededError: Error {
@@ -19,9 +18,12 @@ final class AttemptBudget: Sendable {
         fileprivate let blocks: [NetworkBlock]
     }
 
-    private let counts: Mutex<AttemptCounts>
+    private let counts: Lock<AttemptCounts>
 
-    init(_ limit: FailureLimit) { counts = Mutex(AttemptCounts(limit)) }
+    /// - Parameter limit: instead of the bound's.
+    init(_ bound: SharedBound, _ limit: FailureLimit? = nil) {
+        counts = Lock(AttemptCounts(limit ?? FailureLimit(bound)))
+    }
 
     /// Admits an attempt.
     /// - Parameter network: `nil` if unknown; all unknown networks share one budget.
@@ -30,6 +32,22 @@ final class AttemptBudget: Sendable {
         let wait = counts.withLock { $0.begin(blocks, at: now.nanoseconds) }
         if let wait { throw BudgetExceededError(retryAfter: .nanoseconds(wait)) }
         return Attempt(blocks: blocks)
+    }
+
+    /// Counts a failure that no attempt was admitted for.
+    func add(from network: ClientNetwork?, at now: MonotonicTime) {
+        counts.withLock { $0.end(network?.blocks ?? [.unknown], failed: true, at: now.nanoseconds) }
+    }
+
+    /// How long a network has to wait that has failed too often; `nil` for one that has not.
+    func wait(of network: ClientNetwork?, at now: MonotonicTime) -> Duration? {
+        let wait: Int64? = counts.withLock { counts in
+            for block in network?.blocks ?? [.unknown] {
+                if let wait = counts.wait(for: block, at: now.nanoseconds) { return wait }
+            }
+            return nil
+        }
+        return wait.map { .nanoseconds($0) }
     }
 
     /// Ends an attempt; to be called once.
@@ -70,7 +88,7 @@ struct AttemptCounts: Sendable {
         }
     }
 
-    private func wait(for block: NetworkBlock, at now: Int64) -> Int64? {
+    func wait(for block: NetworkBlock, at now: Int64) -> Int64? {
         let cost = cost(in: block)
         let backlog = failures[block.size]?.backlog(of: block, at: now) ?? 0
         // Rounded up: a partly drained failure still counts.

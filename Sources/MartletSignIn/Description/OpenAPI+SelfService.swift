@@ -6,9 +6,9 @@ extension OpenAPI {
           "/register": {
             "post": {
               "operationId": "register",
-              "summary": "Register with an email address and a password",
+              "summary": "Register with an email address",
               "security": [],
-              "description": "Off by default (404). The response does not depend on whether the address is known. 202: a mail with a one-time token was requested, and the user exists once it is used at `/register/verify`. 204: addresses are not verified; the user can log in, unless the address was known.",
+              "description": "Off by default (404). The response does not depend on whether the address is known. 202: a mail with a one-time token was requested, and the user exists once it is used at `/register/verify`, with the password of that request. 204: addresses are not verified; the user can log in with `password`, unless the address was known.",
               "requestBody": "Registration",
               "responses": [
                 "MailRequested", "Done", "Malformed", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
@@ -19,9 +19,9 @@ extension OpenAPI {
           "/register/verify": {
             "post": {
               "operationId": "verifyRegistration",
-              "summary": "Create the user of a registration with the token of a mail",
+              "summary": "Create the user of a registration with the token of a mail, and set the password",
               "security": [],
-              "description": "Off by default (404). A token works once, for 30 minutes; afterwards 401. The user logs in next.",
+              "description": "Off by default (404). A token works once, for 30 minutes; afterwards 401. A password that is rejected (400) does not use the token up. The user logs in next.",
               "requestBody": "Token",
               "responses": [
                 "Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
@@ -47,7 +47,7 @@ extension OpenAPI {
               "operationId": "resetPassword",
               "summary": "Choose a new password with the token of a mail",
               "security": [],
-              "description": "Off by default (404). Ends all sessions of the user. A token works once, for 30 minutes; afterwards 401. A new password that is rejected (400) does not use the token up.",
+              "description": "Off by default (404). Ends all sessions of the user. The first proof of an address also removes every other identity, and every API key, that its account had before. A token works once, for 30 minutes; afterwards 401. A new password that is rejected (400) does not use the token up.",
               "requestBody": "PasswordReset",
               "responses": [
                 "Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
@@ -64,10 +64,10 @@ extension OpenAPI {
           "schemas": {
             "Registration": {
               "type": "object",
-              "required": ["email", "password"],
+              "required": ["email"],
               "properties": {
                 "email": {"type": "string", "maxLength": 254, "description": "Also the user's name at logins."},
-                "password": {"type": "string"},
+                "password": {"type": ["string", "null"], "description": "Required, and used, only where addresses are not verified."},
                 "name": {"type": ["string", "null"], "maxLength": 256, "description": "May be required."},
                 "locale": {"type": ["string", "null"], "maxLength": 35, "description": "A language tag, for mails too."},
                 "provider": {"type": ["string", "null"], "description": "Required if several providers allow this."}
@@ -75,18 +75,25 @@ extension OpenAPI {
               "examples": [
                 {
                   "email": "ada@example.com",
-                  "password": "correct horse battery",
                   "name": "Ada Lovelace",
                   "locale": "en"
                 }
               ]
             },
             "Token": {
-              "description": "The token of a mail; for `/revoke` one of a session (`mat_…`, `mrt_…`).",
+              "description": "The token of a mail, with the password that is set; for `/revoke` one of a session (`mat_…`, `mrt_…`).",
               "type": "object",
               "required": ["token"],
-              "properties": {"token": {"type": "string", "minLength": 1}},
-              "examples": [{"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA"}]
+              "properties": {
+                "token": {"type": "string", "minLength": 1},
+                "password": {"type": ["string", "null"], "description": "Required at `/register/verify`."}
+              },
+              "examples": [
+                {
+                  "token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA",
+                  "password": "correct horse battery"
+                }
+              ]
             },
             "Code": {
               "type": "object",

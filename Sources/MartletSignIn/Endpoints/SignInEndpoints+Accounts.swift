@@ -27,22 +27,37 @@ extension SignInEndpoints {
         }
         // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request, isProven: true)
-        try await link(signIn, of: provider, to: caller.session.subject, accounts, request)
+        let session = try await liveSession(caller.session)
+        try await link(signIn, of: provider, to: caller.session.subject, for: session, accounts, request)
         try await renewCookie(of: caller, request)
         return SignInResponse.noContent
     }
 
-    /// Links an authenticated identity to an account.
-    /// - Throws: 409 if it belongs to another one, or the account has another identity of the provider; 503.
+    /// The list entry of a session.
+    /// - Throws: 401 if it has ended, 503.
+    func liveSession(_ session: SessionReference) async throws(Failure) -> SessionSummary {
+        do throws(SessionError) {
+            guard let found = try await setup.sessions.summary(of: session) else {
+                throw SessionError(.signInSessionNeeded, .invalid)
+            }
+            return found
+        } catch {
+            throw .session(error)
+        }
+    }
+
+    /// Links an authenticated identity to an account, for a session of it.
+    /// - Throws: 409 if it belongs to another one, or the account has another identity of the provider; 401 if the
+    ///   account was reclaimed since the session began; 503.
     func link(
-        _ signIn: SignIn, of provider: ProviderHandle, to subject: String, _ accounts: any AccountStoring,
-        _ request: LocalRequest
+        _ signIn: SignIn, of provider: ProviderHandle, to subject: String, for session: SessionSummary,
+        _ accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) {
         do throws(AccountError) {
             try await setup.transfers?.follow(signIn.identity, provider: provider.name)
             try await accounts.link(
-                signIn.accountIdentity(of: provider.name), to: subject, keeping: signIn.storedClaims,
-                at: setup.clock.unixTime)
+                signIn.accountIdentity(of: provider.name), to: subject, askedBySessionOf: session.createdAt,
+                keeping: signIn.storedClaims, at: setup.clock.unixTime)
         } catch {
             let failure = Failure.account(error)
             audit.recordRejection(.link, failure, request, provider: provider.name)

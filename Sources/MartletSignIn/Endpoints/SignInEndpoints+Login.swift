@@ -24,14 +24,14 @@ extension SignInEndpoints {
         let (key, start, signIn) = try await reportingFailure(of: provider, request) {
             () async throws(Failure) in
             let key = try await ClientKeys(endpoints: self).newKey(of: request)
-            let start: LoginFence.Start
-            do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-            return (key, start, try await authenticate(form, with: provider, signingIn, request, for: .login))
+            let (start, signIn) = try await logIn(form, with: provider, signingIn, request)
+            return (key, start, signIn)
         }
         guard let repetition = signIn.repetition else {
             return try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
         }
-        let posts = LoginRepetition(repetition, provider: provider.name, boundTo: key, setup: setup)
+        let posts = LoginRepetition(
+            repetition, provider: provider.name, boundTo: key, for: request.owner, setup: setup)
         return try await repeating(posts, request) { () async throws(Failure) in
             try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
         }
@@ -106,6 +106,17 @@ extension SignInEndpoints {
                 evicting: evicting, mark: mark)
         }
         return SignInResponse.tokens(tokens, isNew: new.isNewAccount)
+    }
+
+    /// Authenticates a form with the provider, for a login that a change during it overtakes.
+    func logIn(
+        _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn, _ request: LocalRequest,
+        for purpose: AuthenticationContext.Purpose = .login
+    ) async throws(Failure) -> (LoginFence.Start, SignIn) {
+        if let rejection = provider.rejection(ofLoginFrom: request.network) { throw .authentication(rejection) }
+        let start: LoginFence.Start
+        do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
+        return (start, try await authenticate(form, with: provider, signingIn, request, for: purpose))
     }
 
     /// Authenticates a form with the provider.

@@ -70,9 +70,7 @@ extension SignInEndpoints {
         let provider = try provider(in: form)
         guard let signingIn = provider.signingIn else { throw Self.unknownProvider }
         let signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
-            let start: LoginFence.Start
-            do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-            let signIn = try await authenticate(
+            let (start, signIn) = try await logIn(
                 form, with: provider, signingIn, request, for: .reauthentication(sessionID: caller.session.id))
             let subject = try await knownSubject(of: signIn, provider: provider.name)
             guard let subject, subject.hasSameBytes(as: caller.session.subject) else {

@@ -7,101 +7,94 @@ internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
 
-/// Endpoints where a user registers with an email address and a password.
+/// Endpoints where a user registers with an email address, and proves that it is the user's.
 ///
-/// Known and unknown addresses get the same response after the same steps: a hash, and one transaction that stores a
-/// link and records a mail.
+/// Known and unknown addresses get the same response after the same steps.
 extension SignInEndpoints {
     /// A registration that was checked.
-    private struct Applicant {
+    struct Applicant {
+        let entry: SelfServiceProviders.Entry
+        let rules: PasswordSelfService.Registration
         let address: EmailAddress
         /// The canonical name of the user.
         let key: String
-        let hash: String
         let name: String?
         let locale: LanguageTag?
 
-        /// The claims of the new user.
-        func claims(isVerified: Bool) -> JSONObject {
+        /// The claims of the new user, but for the address.
+        var claims: JSONObject {
             var claims: JSONObject = [:]
             if let name { claims["name"] = .string(name) }
             if let locale { claims["locale"] = .string(locale.text) }
-            if isVerified {
-                claims["email"] = .string(address.text)
-                claims["email_verified"] = true
-            }
             return claims
+        }
+
+        var recipient: AddressMails.Recipient {
+            AddressMails.Recipient(address, key: key, locale: locale, provider: entry.name)
         }
     }
 
     /// `POST /register`.
+    ///
+    /// Where the address is verified, a password is ignored: it may be a stranger's. The one that counts comes with the
+    /// proof.
     func register(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
-        guard let accounts = setup.accounts, let links = setup.links else { throw .noRoute(.signInNoAccounts) }
+        guard let accounts = setup.accounts, setup.links != nil else { throw .noRoute(.signInNoAccounts) }
         let form = try SignInBody.form(of: request)
         return try await withBudget(budgets.registrations, request, countsSuccess: true) {
             () async throws(Failure) in
-            let entry: SelfServiceProviders.Entry
-            let rules: PasswordSelfService.Registration
             let applicant: Applicant
+            var hash: String?
             do throws(AuthenticationError) {
-                entry = try SelfServiceProviders.chosen(from: selfService.registering, by: form)
-                guard let found = entry.provider.selfService.registration else { throw form.missing("provider") }
-                rules = found
-                applicant = try await self.applicant(form, rules, entry, request)
+                let entry = try SelfServiceProviders.chosen(from: selfService.registering, by: form)
+                applicant = try self.applicant(form, entry, addressMember: "email")
+                if !applicant.rules.verifiesAddress {
+                    hash = try await entry.provider.hashNewPassword(
+                        try form.requiredSecret("password"), member: "password", in: context(of: request))
+                }
             } catch {
                 throw .authentication(error)
             }
-            if rules.verifiesAddress { return try await requestVerification(of: applicant, rules, entry, links) }
-            try await add(applicant, to: accounts, request)
+            guard let hash else { return try await requestVerification(of: applicant, request) }
+            try await add(applicant, hash, to: accounts, request)
             return SignInResponse.noContent
         }
     }
 
-    private func applicant(
-        _ form: SignInForm, _ rules: PasswordSelfService.Registration, _ entry: SelfServiceProviders.Entry,
-        _ request: LocalRequest
-    ) async throws(AuthenticationError) -> Applicant {
-        let address = try form.requiredAddress()
-        guard let key = entry.provider.canonicalName(address.text) else {
-            throw .malformed(
-                .signInBadAddress, BodyError("email", .invalid, detail: "`email` is not an email address."))
-        }
+    /// - Parameter addressMember: the member that has the address.
+    func applicant(
+        _ form: SignInForm, _ entry: SelfServiceProviders.Entry, addressMember: String
+    ) throws(AuthenticationError) -> Applicant {
+        guard let rules = entry.provider.selfService.registration else { throw form.missing("provider") }
+        let address = try form.requiredAddress(addressMember)
+        guard let key = entry.provider.canonicalName(address.text) else { throw form.badAddress(addressMember) }
         let (name, locale) = (try form.displayName(), try form.locale())
         if rules.requiresName, name == nil { throw form.missing("name") }
-        let hash = try await entry.provider.hashNewPassword(
-            try form.requiredSecret("password"), member: "password", in: context(of: request))
-        return Applicant(address: address, key: key, hash: hash, name: name, locale: locale)
+        return Applicant(entry: entry, rules: rules, address: address, key: key, name: name, locale: locale)
     }
 
     /// Stores a link that creates the user, and has it mailed; a user's address gets a mail that says so.
-    private func requestVerification(
-        of applicant: Applicant, _ rules: PasswordSelfService.Registration, _ entry: SelfServiceProviders.Entry,
-        _ links: any PasswordLinkStoring
+    func requestVerification(
+        of applicant: Applicant, _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
-        let token = try newToken()
-        let expiry = setup.clock.unixTime.advanced(bySeconds: PasswordLinkLimits.lifetime.wholeSeconds)
-        let (address, locale) = (applicant.address.text, applicant.locale?.text)
-        let mails = PasswordLinkRequest.Mails(
-            user: MailRequest(to: address, .alreadyRegistered, locale: locale, expiresAt: expiry).data,
-            other: MailRequest(
-                to: address, .register, token: token.text, link: rules.link?.link(token.text), locale: locale,
-                expiresAt: expiry
-            ).data)
-        return try await requestLink(
-            PasswordLinkRequest(
-                .registration, provider: entry.name, address: applicant.key, digest: token.digest,
-                newUser: PasswordLinkRequest.NewUser(
-                    hash: applicant.hash, claims: applicant.claims(isVerified: true)),
-                mails: mails), links)
+        let origin = await origin(of: request, for: applicant.key, applicant.entry)
+        let link: PasswordLinkRequest
+        do throws(CryptoError) {
+            link = try mails.registration(
+                of: applicant.recipient, applicant.rules, claims: applicant.claims, from: origin)
+        } catch {
+            throw .authUnavailable(.signInNoEntropy)
+        }
+        return try await requestLink(link, request)
     }
 
     /// Adds a user whose address is not verified; an existing user looks the same.
     private func add(
-        _ applicant: Applicant, to accounts: any AccountStoring, _ request: LocalRequest
+        _ applicant: Applicant, _ hash: String, to accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) {
         let user = UserRecord(
-            name: applicant.address.text, key: applicant.key, hash: applicant.hash, isDisabled: false,
-            claims: applicant.claims(isVerified: false))
+            name: applicant.address.text, key: applicant.key, hash: hash, isDisabled: false,
+            claims: applicant.claims)
         do throws(AccountError) {
             try await accounts.addUser(user, at: setup.clock.unixTime)
         } catch {
@@ -110,71 +103,39 @@ extension SignInEndpoints {
         setup.logger.info("registration handled", ("request_id", request.requestID))
     }
 
-    /// `POST /register/verify`: creates the user of a link.
+    /// `POST /register/verify`: creates the user of a link, with the password of this request.
     func verifyRegistration(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
-        guard let links = setup.links else { throw .noRoute(.signInNoAccounts) }
-        let form = try SignInBody.form(of: request)
-        return try await withBudget(budgets.links, request) { () async throws(Failure) in
-            let (digest, _) = try await validLink(form, for: .registration, among: selfService.registering, links)
-            let user: String?
-            do throws(AccountError) {
-                user = try await links.register(with: digest, at: setup.clock.unixTime)
-            } catch {
-                throw .account(error)
-            }
-            guard user != nil else { throw .credentialInvalid(.signInBadLink) }
-            setup.logger.info("user registered", ("request_id", request.requestID))
-            return SignInResponse.noContent
-        }
+        try await LinkUse(endpoints: self).use(request, for: .registration, passwordMember: "password")
+        return SignInResponse.noContent
     }
 }
 
 // MARK: - Links
 
 extension SignInEndpoints {
-    /// A new token for a link.
-    func newToken() throws(Failure) -> LinkToken {
-        do throws(CryptoError) { return try LinkToken() } catch { throw .authUnavailable(.signInNoEntropy) }
+    /// Where a request for a mail comes from.
+    func origin(
+        of request: LocalRequest, for key: String, _ entry: SelfServiceProviders.Entry
+    ) async -> PasswordLinkRequest.Origin {
+        var isKnown = false
+        if let network = request.network { isKnown = await entry.provider.hasLoggedIn(key, from: network) }
+        return PasswordLinkRequest.Origin(request.network, for: key, isKnown: isKnown)
     }
 
-    /// Stores a link and records its mail; the response is the same for every address.
-    func requestLink(
-        _ request: PasswordLinkRequest, _ links: any PasswordLinkStoring
-    ) async throws(Failure) -> LocalResponse {
+    /// Stores a link and records its mail; the response is the same for every address, and for one that gets no mail
+    /// because this network has caused enough of them.
+    func requestLink(_ link: PasswordLinkRequest, _ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        guard let links = setup.links else { throw .noRoute(.signInNoAccounts) }
         let receipt: PasswordLinkReceipt
         do throws(AccountError) {
-            receipt = try await links.request(request, at: setup.clock.unixTime)
+            receipt = try await links.request(link, at: setup.clock.unixTime)
         } catch {
             throw .account(error)
         }
-        switch receipt {
-        case .accepted:
-            return SignInResponse.accepted(["expires_in": .integer(PasswordLinkLimits.lifetime.wholeSeconds)])
-        case .throttled(let wait):
-            throw .throttled(.signInTooManyMails, retryAfter: Int(clamping: max(wait.wholeSeconds, 1)))
+        if receipt == .withheld {
+            setup.logger.info(
+                "mail withheld", ("reason", "\(ErrorCode.signInTooManyMails)"), ("request_id", request.requestID))
         }
-    }
-
-    /// The digest of the token in a body, and the provider of its link, which stays valid.
-    /// - Throws: 401 for a link that is not valid, or whose provider no longer allows it.
-    func validLink(
-        _ form: SignInForm, for purpose: PasswordLinkPurpose, among entries: [SelfServiceProviders.Entry],
-        _ links: any PasswordLinkStoring
-    ) async throws(Failure) -> (digest: String, entry: SelfServiceProviders.Entry) {
-        let token: Secret
-        do throws(AuthenticationError) { token = try form.requiredSecret("token") } catch {
-            throw .authentication(error)
-        }
-        guard let digest = LinkToken.digest(of: token) else { throw .credentialInvalid(.signInBadLink) }
-        let name: String?
-        do throws(AccountError) {
-            name = try await links.linkProvider(of: digest, for: purpose, at: setup.clock.unixTime)
-        } catch {
-            throw .account(error)
-        }
-        guard let name, let entry = entries.first(where: { $0.name.hasSameBytes(as: name) }) else {
-            throw .credentialInvalid(.signInBadLink)
-        }
-        return (digest, entry)
+        return SignInResponse.accepted(["expires_in": .integer(PasswordLinkLimits.lifetime.wholeSeconds)])
     }
 }

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
-internal import MartletProvider
+package import MartletProvider
 package import MartletResponder
 internal import MartletSession
 
@@ -9,6 +9,7 @@ internal import MartletSession
 ///
 /// A request's path, method and size are checked before any store or provider is called. Rejections are ``Failure``s,
 /// which are mapped to statuses in one place.
+// lint:large-type one method for each endpoint
 package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
@@ -17,6 +18,7 @@ package final class SignInEndpoints: Sendable {
     let ends: SessionEnds
     let creation: SessionCreation
     let selfService: SelfServiceProviders
+    let mails: AddressMails
     let audit: SignInAudit
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
@@ -29,6 +31,8 @@ package final class SignInEndpoints: Sendable {
         audit = SignInAudit(setup.audit)
         ends = SessionEnds(setup, accountSessions)
         selfService = SelfServiceProviders(setup.providers)
+        mails = AddressMails(
+            origin: setup.browser?.configuration.origin.value, base: setup.configuration.path, clock: setup.clock)
         fence = LoginFence(
             store: setup.store, keyPrefix: setup.storeKeyPrefix, isNeeded: setup.accounts != nil)
         creation = SessionCreation(setup: setup, fence: fence, ends: ends)
@@ -37,8 +41,25 @@ package final class SignInEndpoints: Sendable {
         description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
     }
 
+    /// Why requests of a network are not handled now, whatever they ask for; never waits.
+    ///
+    /// To be asked before anything is done for a request.
+    package func rejection(of network: ClientNetwork?) -> Failure? {
+        budgets.unreadable.wait(of: network, at: setup.clock.monotonicTime).map {
+            .budget(BudgetExceededError(retryAfter: $0))
+        }
+    }
+
     /// Handles a request to one of the paths; suspends for stores and providers, never blocks a thread.
     package func handle(_ request: LocalRequest) async -> LocalResponse {
+        let response = await respond(request)
+        if [400, 413, 415].contains(response.status) {
+            budgets.unreadable.add(from: request.network, at: setup.clock.monotonicTime)
+        }
+        return response
+    }
+
+    private func respond(_ request: LocalRequest) async -> LocalResponse {
         let note = CallerNote()
         var request = request
         request.callerNote = note

@@ -57,14 +57,16 @@ struct ClientKeys: Sendable {
     private func provenKey(of request: LocalRequest) async throws(Failure) -> String {
         try await endpoints.withBudget(endpoints.budgets.proofs, request, countsSuccess: true, rejections: []) {
             () async throws(Failure) in
-            try await verify(KeyProof(request, accessToken: nil), by: nil)
+            try await verify(KeyProof(request, accessToken: nil), by: nil, for: request.owner)
         }
     }
 
-    private func verify(_ proof: KeyProof, by thumbprint: String?) async throws(Failure) -> String {
+    private func verify(
+        _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner
+    ) async throws(Failure) -> String {
         guard let verifier = setup.proofs else { throw .proofInvalid("auth.proof_not_supported") }
         do throws(AuthenticationError) {
-            return try await verifier.verify(proof, by: thumbprint, at: setup.clock.unixTime)
+            return try await verifier.verify(proof, by: thumbprint, for: owner, at: setup.clock.unixTime)
         } catch {
             throw error.disposition == .rejected ? .proofInvalid(error.code) : .authentication(error)
         }
@@ -82,7 +84,9 @@ struct ClientKeys: Sendable {
             throw .proofInvalid(token.isDPoP ? "auth.token_not_bound" : "auth.bound_token")
         }
         guard let thumbprint, !isProven else { return }
-        _ = try await verify(KeyProof(request, accessToken: token.bytes), by: thumbprint)
+        _ = try await verify(
+            KeyProof(request, accessToken: token.bytes), by: thumbprint,
+            for: WorkOwner(named: proven.principal.subject))
     }
 }
 

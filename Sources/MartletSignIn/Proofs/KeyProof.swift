@@ -36,10 +36,12 @@ package struct KeyProof: Sendable {
 /// Verifies proofs of clients' keys, and marks each as used.
 package protocol KeyProofVerifying: Sendable {
     /// Verifies a proof; one that does not hold is not marked.
-    /// - Parameter thumbprint: of the key that it has to be of; `nil` for any key.
+    /// - Parameters:
+    ///   - thumbprint: of the key that it has to be of; `nil` for any key.
+    ///   - owner: who presents it.
     /// - Returns: the thumbprint of the key.
     /// - Throws: `rejected` for a proof that is not valid or was used before, `unavailable` if it cannot be marked.
     func verify(
-        _ proof: KeyProof, by thumbprint: String?, at now: UnixTime
+        _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner, at now: UnixTime
     ) async throws(AuthenticationError) -> String
 }

@@ -3,7 +3,7 @@ internal import MartletCrypto
 
 /// The one-time token of a link: 256 random bits, of which only a digest is stored.
 struct LinkToken: Sendable {
-    private static let prefix = "mlt_"
+    private static let prefix = OwnToken.link.prefix
     private static let randomBytes = 32
     private static let textBytes = prefix.utf8.count + 43
 

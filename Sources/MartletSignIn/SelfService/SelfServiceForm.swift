@@ -5,14 +5,16 @@ internal import MartletResponder
 
 /// The members of registrations and of requests for a new password.
 extension SignInForm {
-    /// The address in the required member `email`.
+    /// The address in a required member.
     /// - Throws: 400 for a text that is not an address.
-    func requiredAddress() throws(AuthenticationError) -> EmailAddress {
-        guard let address = EmailAddress(try requiredText("email")) else {
-            throw .malformed(
-                .signInBadAddress, BodyError("email", .invalid, detail: "`email` is not an email address."))
-        }
+    func requiredAddress(_ member: String = "email") throws(AuthenticationError) -> EmailAddress {
+        guard let address = EmailAddress(try requiredText(member)) else { throw badAddress(member) }
         return address
+    }
+
+    /// The error of a member that is not an address.
+    func badAddress(_ member: String) -> AuthenticationError {
+        .malformed(.signInBadAddress, BodyError(member, .invalid, detail: "`\(member)` is not an email address."))
     }
 
     /// The sanitized display name in the member `name`; `nil` if it is absent or empty.

@@ -24,6 +24,11 @@ struct SelfServiceProviders: Sendable {
     /// Those whose users can replace a forgotten password.
     var resetting: [Entry] { all.filter { $0.provider.selfService.reset != nil } }
 
+    /// The names of all of them: each has the users of the account store.
+    var names: [String] { all.map(\.name) }
+    /// Whether users have addresses for names that a mail proves.
+    var provesAddresses: Bool { all.contains { $0.provider.selfService.usesAddresses } }
+
     /// The provider that a body names with `provider`; it may be omitted if there is only one.
     /// - Throws: 400 if it is missing, or names none of them.
     static func chosen(

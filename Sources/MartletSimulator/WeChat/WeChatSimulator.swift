@@ -1,6 +1,5 @@
 package import MartletCore
 internal import MartletCrypto
-private import Synchronization
 
 /// A simulated WeChat without HTTP: applications, users, codes and tokens with the lifetimes and uses of WeChat's.
 package final class WeChatSimulator: Sendable {
@@ -90,11 +89,11 @@ package final class WeChatSimulator: Sendable {
     private static let capacity = 50_000
 
     let clock: Clock
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     package init(apps: [App], clock: Clock) {
         self.clock = clock
-        state = Mutex(State(apps: Dictionary(apps.map { ($0.id, $0) }) { $1 }))
+        state = Lock(State(apps: Dictionary(apps.map { ($0.id, $0) }) { $1 }))
     }
 
     // MARK: For tests

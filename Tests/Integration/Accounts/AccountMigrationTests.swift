@@ -53,10 +53,15 @@ private struct MigrationBench {
         base.commit()
         """
 
-    /// What the last two migrations have added is removed again; the first of them waits for the table of accounts.
+    /// What the last migrations have added is removed again; the first of them waits for the table of accounts.
     func goBack() throws {
         let version = try sql("SELECT max(version) FROM martlet_schema")
-        #expect(version == "14", "this test removes what the versions 13 and 14 have added")
+        #expect(version == "15", "this test removes what the versions from 13 on have added")
+        try sql("DROP TABLE departures")
+        for column in ["users DROP COLUMN proved_at", "accounts DROP COLUMN reclaimed_at"] {
+            try sql("ALTER TABLE \(column)")
+        }
+        for column in ["network", "neighborhood"] { try sql("ALTER TABLE password_links DROP COLUMN \(column)") }
         try sql("DROP TABLE api_keys")
         try sql("ALTER TABLE accounts DROP COLUMN profile_claims")
         try sql("DELETE FROM martlet_schema WHERE version >= 13")
@@ -96,17 +101,17 @@ private struct MigrationBench {
         let bench = try MigrationBench(kind)
         let check = try bench.migrate("--check")
         #expect(check.ending == .exited(1), "\(check)")
-        #expect(check.output == "no schema; this version of Martlet needs 14\n")
+        #expect(check.output == "no schema; this version of Martlet needs 15\n")
         if kind == .sqlite {
             #expect(!FileManager.default.fileExists(atPath: bench.file))
         } else {
             #expect(try bench.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == "0")
         }
         let done = try bench.migrate()
-        #expect(done.ending == .exited(0) && done.output == "migrated from no schema to 14\n", "\(done)")
+        #expect(done.ending == .exited(0) && done.output == "migrated from no schema to 15\n", "\(done)")
         #expect(try bench.sql("SELECT count(*) FROM accounts") == "0")
         let again = try bench.migrate("--check")
-        #expect(again.ending == .exited(0) && again.output == "schema version 14 is current\n", "\(again)")
+        #expect(again.ending == .exited(0) && again.output == "schema version 15 is current\n", "\(again)")
     }
 
     @Test(arguments: MigrationBench.Kind.allCases)
@@ -116,13 +121,13 @@ private struct MigrationBench {
         try bench.goBack()
         let check = try bench.migrate("--check")
         #expect(check.ending == .exited(1), "\(check)")
-        #expect(check.output == "schema version 12; this version of Martlet needs 14\n")
-        #expect(try bench.migrate("--check", "--json").output == #"{"schema":12,"latest":14,"state":"behind"}"# + "\n")
+        #expect(check.output == "schema version 12; this version of Martlet needs 15\n")
+        #expect(try bench.migrate("--check", "--json").output == #"{"schema":12,"latest":15,"state":"behind"}"# + "\n")
         #expect(try bench.sql("SELECT max(version) FROM martlet_schema") == "12")
         let done = try bench.migrate("--json")
-        #expect(done.ending == .exited(0) && done.output == #"{"from":12,"to":14}"# + "\n", "\(done)")
+        #expect(done.ending == .exited(0) && done.output == #"{"from":12,"to":15}"# + "\n", "\(done)")
         let again = try bench.migrate()
-        #expect(again.ending == .exited(0) && again.output == "schema version 14 is current\n", "\(again)")
+        #expect(again.ending == .exited(0) && again.output == "schema version 15 is current\n", "\(again)")
     }
 
     @Test(arguments: MigrationBench.Kind.allCases)
@@ -131,15 +136,15 @@ private struct MigrationBench {
     ) throws {
         let bench = try MigrationBench(kind)
         #expect(try bench.migrate().ending == .exited(0))
-        try bench.sql("INSERT INTO martlet_schema VALUES (15)")
+        try bench.sql("INSERT INTO martlet_schema VALUES (16)")
         for arguments in [["--check"], []] {
             let result = arguments.isEmpty ? try bench.migrate() : try bench.migrate("--check")
             #expect(result.ending == .exited(0), "\(result)")
             #expect(
-                result.output == "schema version 15 is the next one; this version of Martlet has 14, and runs on it\n")
+                result.output == "schema version 16 is the next one; this version of Martlet has 15, and runs on it\n")
         }
-        #expect(try bench.migrate("--json").output == #"{"from":15,"to":15}"# + "\n")
-        try bench.sql("INSERT INTO martlet_schema VALUES (16)")
+        #expect(try bench.migrate("--json").output == #"{"from":16,"to":16}"# + "\n")
+        try bench.sql("INSERT INTO martlet_schema VALUES (17)")
         for result in [try bench.migrate("--check"), try bench.migrate()] {
             #expect(result.ending == .exited(69) && result.errorOutput.contains("accounts.schema_newer"), "\(result)")
         }
@@ -160,10 +165,10 @@ private struct MigrationBench {
         }
         #expect(
             both.map(\.output).sorted() == [
-                "migrated from schema version 12 to 14\n", "schema version 14 is current\n",
+                "migrated from schema version 12 to 15\n", "schema version 15 is current\n",
             ])
         #expect(try other.wait() == .exited(0))
-        #expect(try bench.sql("SELECT count(*) FROM martlet_schema WHERE version = 14") == "1")
+        #expect(try bench.sql("SELECT count(*) FROM martlet_schema WHERE version = 15") == "1")
     }
 
     @Test func `a database that is unavailable or damaged is exit 69, and no accounts are exit 78`() throws {

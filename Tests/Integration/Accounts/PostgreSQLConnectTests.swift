@@ -78,6 +78,8 @@ import Testing
     }
 
     private static let toVersion3 = """
+        DROP TABLE departures; ALTER TABLE users DROP COLUMN proved_at; \
+        ALTER TABLE accounts DROP COLUMN reclaimed_at; \
         DROP TABLE api_keys; ALTER TABLE accounts DROP COLUMN profile_claims; \
         ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; DROP TABLE ended_sessions; \
         DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; DROP INDEX identities_check; \
@@ -117,7 +119,7 @@ import Testing
             try await stores[2].noteLogin(of: subject, with: "apple", at: noon)
             #expect(try await stores[3].linkedIdentities(of: subject).map(\.lastLoginAt) == [noon])
         }
-        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "14")
+        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "15")
     }
 
     @Test func `runs on the schema of the next version`() async throws {

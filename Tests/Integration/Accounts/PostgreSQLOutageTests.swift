@@ -66,8 +66,9 @@ import Testing
             }
             #expect(stopwatch.elapsed >= .milliseconds(1900) && stopwatch.undisturbed < .seconds(8))
             #expect(codes.allSatisfy { $0 == .accountsTimeout || $0 == .accountsNotConnected }, "\(codes)")
-            // The kernel accepts for a frozen server, so the attempts to connect end at their deadline too.
-            try await Task.sleep(for: .seconds(4))
+            // The connections are given up when the server's own timeouts are over. The kernel accepts for a frozen server,
+            // so the attempts to connect end at their deadline too.
+            try await Task.sleep(for: .seconds(7))
             // A call does not wait for a connection then. The fastest of several, as other processes take the cores too.
             var fastest = Duration.seconds(60)
             for _ in 0..<5 {
@@ -79,6 +80,39 @@ import Testing
             #expect(store.health.state == .unavailable)
             server.freeze(false)
             #expect(try await recovery(store) < .seconds(8))
+        }
+    }
+
+    @Test func `never has more connections than the pool, whatever its statements wait for`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        let folder = try TemporaryFolder()
+        try await withStores(at: server.url(database: database)) { stores in
+            let store = stores[0]
+            _ = try await store.signIn(identity("apple", "001"))
+            let lock = "LOCK TABLE accounts, identity_subjects IN ACCESS EXCLUSIVE MODE"
+            let holder = try server.session("BEGIN; \(lock); SELECT pg_sleep(11)", database: database, folder)
+            defer { holder.kill(9) }
+            let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+            try await eventually("the tables are locked") { try server.query(sleeping) != "0" }
+            let mine = """
+                SELECT count(*) FROM pg_stat_activity WHERE datname = '\(database)' AND application_name = 'martlet'
+                """
+            async let codes = together(40) { index in
+                await code { _ = try await store.signIn(identity("apple", "\(index % 4)")) }
+            }
+            // Until long after the calls were given up, so that no connection was given up instead of its statements.
+            let stopwatch = Stopwatch()
+            var counts: [Int] = []
+            while stopwatch.elapsed < .seconds(8) {
+                counts.append(Int(try server.query(mine)) ?? 0)
+                try await Task.sleep(for: .milliseconds(150))
+            }
+            #expect(counts.max() == 4, "\(counts)")
+            #expect(try await codes.allSatisfy { $0 == .accountsTimeout || $0 == .accountsBusy })
+            holder.kill(9)
+            #expect(try await recovery(store) < .seconds(5))
+            #expect(try Int(server.query(mine)) == 4)
         }
     }
 
@@ -95,7 +129,7 @@ import Testing
         throw TestFailure("not every connection takes calls")
     }
 
-    @Test func `rejects immediately what exceeds the queue`() async throws {
+    @Test func `rejects immediately what exceeds a client's part of the queue`() async throws {
         let server = try PostgreSQLServer()
         try await withStores(at: server.url()) { stores in
             let store = stores[0]
@@ -105,8 +139,8 @@ import Testing
                 await code { _ = try await store.find(identity("apple", "001")) }
             }
             server.freeze(false)
-            // 1,024 wait, and 128 are under way.
-            #expect(codes.count { $0 == .accountsSaturated } == 1400 - 1024 - 128)
+            // 128 are under way, one is next, and of one client 256 wait.
+            #expect(codes.count { $0 == .accountsSaturated } == 1400 - 128 - 1 - 256)
             #expect(codes.allSatisfy { $0 != nil })
             _ = try await recovery(store)
         }

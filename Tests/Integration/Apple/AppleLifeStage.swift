@@ -13,6 +13,7 @@ final class AppleLifeStage {
     private let endpoint: Endpoint
     /// The Redis server that gateways share; `nil` keeps sessions in memory.
     let redis: RedisServer?
+    private var gateways: [Gateway] = []
 
     /// - Parameter script: what the receiver of webhooks does.
     init(
@@ -62,7 +63,9 @@ final class AppleLifeStage {
     func gateway(
         provider: String = "", accounts: String = "", routes: String = GatewayConfig.closed
     ) throws -> Gateway {
-        try Gateway(configuration(provider: provider, accounts: accounts, routes: routes), in: folder)
+        let gateway = try Gateway(configuration(provider: provider, accounts: accounts, routes: routes), in: folder)
+        gateways.append(gateway)
+        return gateway
     }
 
     // MARK: Apple
@@ -131,6 +134,15 @@ final class AppleLifeStage {
     /// Logs in and returns the response.
     func login(_ number: Int, at gateway: Gateway, hasCode: Bool = true) throws -> HTTPMessage {
         try Self.post("/auth/login/apple", try credential(number, hasCode: hasCode), at: gateway)
+    }
+
+    /// The access token of a login.
+    /// - Throws: what the gateways wrote, where there is none.
+    func token(of response: HTTPMessage) throws -> String {
+        guard response.status == 200, let token = response.member("access_token") else {
+            throw TestFailure("no login: \(response)\n\(gateways.map(\.everything).joined(separator: "\n"))")
+        }
+        return token
     }
 
     func notify(_ payload: String, at gateway: Gateway) throws -> HTTPMessage {

@@ -5,13 +5,6 @@ import Testing
 
 /// Sign in with Apple after the login, against the simulated Apple.
 @Suite(.timeLimit(.minutes(3))) struct `Apple's whole life` {
-    private static func token(_ response: HTTPMessage) throws -> String {
-        guard response.status == 200, let token = response.member("access_token") else {
-            throw TestFailure("no login: \(response)")
-        }
-        return token
-    }
-
     private static func identities(_ token: String, at gateway: Gateway) throws -> [[String: Any]] {
         let response = try gateway.get("/auth/account", [("Authorization", "Bearer \(token)")])
         guard response.status == 200 else { throw TestFailure("\(response)") }
@@ -23,7 +16,7 @@ import Testing
         let gateway = try stage.gateway()
         let credential = try stage.credential(1)
         let login = try AppleLifeStage.post("/auth/login/apple", credential, at: gateway)
-        let token = try Self.token(login)
+        let token = try stage.token(of: login)
         for _ in 0..<3 {
             #expect(try AppleLifeStage.post("/auth/login/apple", credential, at: gateway).status == 401)
         }
@@ -65,9 +58,9 @@ import Testing
         let stage = try AppleLifeStage(hasRedis: true)
         let gateways = try [stage.gateway(), stage.gateway()]
         let login = try stage.login(1, at: gateways[0])
-        let token = try Self.token(login)
+        let token = try stage.token(of: login)
         for gateway in gateways { #expect(try AppleLifeStage.status(token, at: gateway) == 200) }
-        let other = try Self.token(try stage.login(2, at: gateways[1]))
+        let other = try stage.token(of: try stage.login(2, at: gateways[1]))
         let payload = try stage.notification("consent-revoked", of: 1)
         #expect(try stage.notify(payload, at: gateways[1]).member("outcome") == "applied")
         #expect(try AppleLifeStage.status(token, at: gateways[1]) == 401, "when Apple has its response")
@@ -86,7 +79,7 @@ import Testing
         #expect(ended.data["session_id"] as? String == login.member("session_id"))
 
         // A new login brings the identity back, and what happened before it does not matter any more.
-        let again = try Self.token(try stage.login(1, at: gateways[0]))
+        let again = try stage.token(of: try stage.login(1, at: gateways[0]))
         let old = try stage.notification(
             "consent-revoked", of: 1, at: Int64(Date().timeIntervalSince1970 * 1000) - 60_000)
         #expect(try stage.notify(old, at: gateways[0]).member("outcome") == "outdated")
@@ -126,7 +119,7 @@ import Testing
               upstream: api
             """
         let gateways = try [stage.gateway(routes: routes), stage.gateway(routes: routes)]
-        let token = try Self.token(try stage.login(1, at: gateways[0]))
+        let token = try stage.token(of: try stage.login(1, at: gateways[0]))
         func seen(_ gateway: Gateway) throws -> String {
             let response = try gateway.get("/resource", [("Authorization", "Bearer \(token)")])
             guard response.status == 200 else { throw TestFailure("\(response)") }
@@ -142,7 +135,7 @@ import Testing
                 try seen(gateways[0]) == "\(value) authorized"
             }
         }
-        let again = try Self.token(try stage.login(1, at: gateways[0]))
+        let again = try stage.token(of: try stage.login(1, at: gateways[0]))
         let shown = try gateways[0].get("/auth/session", [("Authorization", "Bearer \(again)")])
         #expect((shown.object["claims"] as? [String: Any])?["email_forwarding"] as? Bool == true, "\(shown)")
         for gateway in gateways { try gateway.stop() }
@@ -151,7 +144,7 @@ import Testing
     @Test func `hostile notifications are 400 and change nothing`() throws {
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway()
-        let token = try Self.token(try stage.login(1, at: gateway))
+        let token = try stage.token(of: try stage.login(1, at: gateway))
         let forged = try stage.notification("consent-revoked", of: 1, forged: true)
         let fine = try stage.notification("consent-revoked", of: 1)
         let bad: [String] = [
@@ -182,7 +175,7 @@ import Testing
     @Test func `without the session store a notification is filed, and sessions end when it is back`() throws {
         let stage = try AppleLifeStage(hasRedis: true)
         let gateway = try stage.gateway()
-        let token = try Self.token(try stage.login(1, at: gateway))
+        let token = try stage.token(of: try stage.login(1, at: gateway))
         let redis = try #require(stage.redis)
         redis.freeze(true)
         let payload = try stage.notification("consent-revoked", of: 1)
@@ -198,7 +191,7 @@ import Testing
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway()
         let login = try stage.login(1, at: gateway)
-        let token = try Self.token(login)
+        let token = try stage.token(of: login)
         let subject = try #require(login.member("subject"))
         #expect(try AppleLifeStage.delete(token, at: gateway).status == 202)
         #expect(try AppleLifeStage.status(token, at: gateway) == 401)
@@ -220,7 +213,7 @@ import Testing
         let stage = try AppleLifeStage(hasRedis: hasRedis)
         let gateway = try stage.gateway()
         let login = try stage.login(1, at: gateway)
-        let token = try Self.token(login)
+        let token = try stage.token(of: login)
         let subject = try #require(login.member("subject"))
         func martlet(_ arguments: String...) throws -> CommandResult {
             try run(
@@ -275,7 +268,7 @@ import Testing
         let gateway = try stage.gateway()
         let login = try stage.login(1, at: gateway, hasCode: false)
         let subject = try #require(login.member("subject"))
-        #expect(try AppleLifeStage.delete(try Self.token(login), at: gateway).status == 202)
+        #expect(try AppleLifeStage.delete(try stage.token(of: login), at: gateway).status == 202)
         #expect(try stage.event("account.deleted", of: subject).data["revoked_at_apple"] as? Bool == false)
         #expect(try !stage.requests().contains { $0["path"] as? String == "/auth/revoke" })
         try gateway.stop()
@@ -287,7 +280,7 @@ import Testing
         let login = try stage.login(1, at: gateway)
         let subject = try #require(login.member("subject"))
         try stage.order("/simulator/trouble", ["path": "/auth/revoke", "status": 500, "times": 1000])
-        #expect(try AppleLifeStage.delete(try Self.token(login), at: gateway).status == 202)
+        #expect(try AppleLifeStage.delete(try stage.token(of: login), at: gateway).status == 202)
         try waitUntil("Apple was asked") {
             try stage.requests().contains { $0["path"] as? String == "/auth/revoke" }
         }
@@ -310,13 +303,13 @@ import Testing
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway(accounts: "deletion: { grace: 1h }")
         let login = try stage.login(1, at: gateway)
-        let (token, subject) = (try Self.token(login), try #require(login.member("subject")))
+        let (token, subject) = (try stage.token(of: login), try #require(login.member("subject")))
         #expect(try AppleLifeStage.delete(token, at: gateway).status == 202)
         #expect(try AppleLifeStage.status(token, at: gateway) == 401)
         let again = try stage.login(1, at: gateway)
         #expect(again.status == 200 && again.member("subject") == subject)
         _ = try stage.event("account.restored", of: subject)
-        #expect(try AppleLifeStage.status(try Self.token(again), at: gateway) == 200)
+        #expect(try AppleLifeStage.status(try stage.token(of: again), at: gateway) == 200)
         try gateway.stop()
     }
 
@@ -324,7 +317,7 @@ import Testing
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway(provider: "check: { every: 1s, spread: 0s, rate: 50/s }")
         let gone = try stage.login(1, at: gateway)
-        let (token, other) = (try Self.token(gone), try Self.token(try stage.login(2, at: gateway)))
+        let (token, other) = (try stage.token(of: gone), try stage.token(of: try stage.login(2, at: gateway)))
         try waitUntil("both were checked") {
             try stage.requests().count { $0["grant_type"] as? String == "refresh_token" } >= 2
         }

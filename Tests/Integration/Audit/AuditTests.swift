@@ -103,7 +103,7 @@ import Testing
         let upstream = try ScriptedUpstream()
         var config = GatewayConfig(endpoints: [upstream.url])
         config.listen = "- address: 127.0.0.1:\(try refusedPort())"
-        config.admin = "address: 127.0.0.1:\(try refusedPort())"
+        config.admin = "address: 127.0.0.1:\(try refusedPort())\nsocket: unix:admin.sock"
         config.more = logs.block
         let old = logs.folder.file("audit.log.1")
         try withMartlet(config.text) { gateway throws in
@@ -122,10 +122,10 @@ import Testing
             let change = try #require(try logs.waitFor("admin_change").first)
             #expect(change["path"] as? String == "/reload" && change["status"] as? Int == response.status)
             #expect(change["credential"] == nil)
-            let asked = try HTTPClient(to: gateway.admin).exchange("POST", "/reload")
+            let asked = try HTTPClient(to: gateway.operators).exchange("POST", "/reload")
             #expect(asked.status == 200)
             let last = try #require(try logs.waitFor("reload", count: 3).last)
-            #expect(last["trigger"] as? String == "admin" && last["address"] as? String == "127.0.0.1")
+            #expect(last["trigger"] as? String == "admin" && last["address"] as? String == "unix")
             #expect(last["request_id"] as? String == asked["X-Request-Id"])
             #expect(try logs.waitFor("admin_change", count: 2).last?["credential"] as? String == "local")
             // The same key is no change; another one is.
@@ -168,7 +168,7 @@ import Testing
         var config = GatewayConfig(endpoints: ["builtin:echo"])
         config.more = logs.block + "sessions: {}\n"
         try withMartlet(config.text) { gateway throws in
-            let client = try HTTPClient(to: gateway.admin)
+            let client = try HTTPClient(to: gateway.operators)
             _ = try client.exchange("DELETE", "/subjects/password%3Ajoe%40example.com/sessions")
             _ = try client.exchange("DELETE", "/sessions/mat_0123456789")
             _ = try client.exchange("DELETE", "/sessions/ses_0123456789abcdef")

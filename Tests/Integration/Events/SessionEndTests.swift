@@ -128,7 +128,7 @@ private struct EndStage {
             let ends = tokens.map { "\($0.session) password admin" }
             try stage.expect(ends)
             let path = "/sessions/\(after.session)?subject=\(subject)"
-            #expect(try HTTPClient(to: stage.signIn.gateway.admin).exchange("DELETE", path).status == 204)
+            #expect(try HTTPClient(to: stage.signIn.gateway.operators).exchange("DELETE", path).status == 204)
             try stage.expect(ends + ["\(after.session) password admin"])
         }
     }

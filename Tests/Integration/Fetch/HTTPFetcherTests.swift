@@ -230,11 +230,11 @@ extension HTTPFetcher {
             }
         }
         while codes.value.count < 44 { try await Task.sleep(for: .milliseconds(2)) }
-        while server.requests.count < 64 { try await Task.sleep(for: .milliseconds(2)) }
+        while server.requests.count < 192 { try await Task.sleep(for: .milliseconds(2)) }
         for purpose in [FetchPurpose.issuerKeys, .provider("another")] {
             for _ in 0..<3 { #expect(await fetcher.code(server.url + "/quick", for: purpose) == nil) }
         }
-        #expect(server.requests.count { $0.startLine.contains("/stuck") } == 64)
+        #expect(server.requests.count { $0.startLine.contains("/stuck") } == 192)
         fetcher.shutdown()
         for task in tasks { await task.value }
         #expect(codes.value.filter { $0 == .fetchOverloaded }.count == 44)
@@ -248,7 +248,7 @@ extension HTTPFetcher {
         }
         try await withFetcher { fetcher in
             var slots: [FetchSlot] = []
-            for _ in 0..<16 { slots.append(try await fetcher.reserve(.issuerKeys, within: .seconds(1))) }
+            for _ in 0..<48 { slots.append(try await fetcher.reserve(.issuerKeys, within: .seconds(1))) }
             let late = await #expect(throws: HTTPCallError.self) {
                 try await fetcher.reserve(.issuerKeys, within: .milliseconds(50))
             }

@@ -55,9 +55,6 @@ private final class SimulatedRedis: Sendable {
         Case(testDescription: "an array for a value", reply: "*1\r\n$1\r\na\r\n", code: .redisReplyUnexpected),
         Case(testDescription: "half a reply and the end", reply: "$5\r\nab", code: .redisConnectionLost, isCut: true),
         Case(testDescription: "half a reply and silence", reply: "$5\r\nab", code: .redisTimeout),
-        Case(
-            testDescription: "over a mebibyte", reply: "$1200000\r\n" + String(repeating: "x", count: 1_200_000),
-            code: .redisReplyTooLarge),
     ]
 
     @Test(arguments: cases)

@@ -50,7 +50,7 @@ import Testing
                 #expect(try await client.stored("k") == text("master"))
             }
             for purpose in StorePurpose.allCases {
-                guard case .found(let value) = await client.partition(purpose).value(for: "k") else {
+                guard case .found(let value) = await client.partition(purpose, for: .gateway).value(for: "k") else {
                     throw TestFailure("no value")
                 }
                 #expect(value == text("master"))
@@ -68,7 +68,7 @@ import Testing
             try await client.waitUntilConnected()
             let key = Secret([UInt8](repeating: 1, count: StoreSeal.keyLength))
             let seal = try #require(StoreSeal(keys: [key], clock: .system, logger: .silent))
-            let store = SealedStore(client, seal: seal).partition(.keys)
+            let store = SealedStore(client, seal: seal).partition(.keys, for: .gateway)
             try await store.set([1], for: "keys", lifetime: .seconds(60))
             try await eventually("the replica serves") { await isServed(client, "replica") }
             try await eventually("the replica has it") { try replica.command("EXISTS keys") == ":1\r\n" }

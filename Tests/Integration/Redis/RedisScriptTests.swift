@@ -94,25 +94,34 @@ extension RedisClient {
 
     @Test(arguments: [
         ("CONFIG SET maxmemory 1", ErrorCode.redisOutOfMemory), ("REPLICAOF 127.0.0.1 1", .redisReadOnly),
-        ("CONFIG SET min-replicas-to-write 1", .redisNoReplicas), ("LPUSH k x", .redisRefused),
+        ("CONFIG SET min-replicas-to-write 1", .redisNoReplicas),
     ])
     func `what refuses a script's write is an outage`(cause: String, code: ErrorCode) async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()
-            if code != .redisRefused { #expect(await client.scriptFailure() == nil) }
+            #expect(await client.scriptFailure() == nil)
             #expect(!(try server.command(cause).hasPrefix("-")))
-            if code == .redisRefused {
-                let reading = RedisScript("return redis.call('GET', KEYS[1])")
-                let rejection = await failure { () async throws(StoreError) in
-                    _ = try await client.run(reading, keys: [Array("k".utf8)], arguments: [], expecting: .value)
-                }
-                #expect(rejection == .redisRefused)
-                // The script that was not cached is no failure.
-                #expect(client.status.failures == [.redisRefused: 1])
-            } else {
-                #expect(await client.scriptFailure() == code)
+            #expect(await client.scriptFailure() == code)
+        }
+    }
+
+    @Test func `a script that cannot read a key finds none there`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.waitUntilConnected()
+            #expect(try server.command("LPUSH k x") == ":1\r\n")
+            let reading = RedisScript("return redis.call('GET', KEYS[1])")
+            let reply = try await client.run(reading, keys: [Array("k".utf8)], arguments: [], expecting: .value)
+            #expect(reply == .nothing && client.failures.counts[.other] == 1)
+            // Of a script that has other types no key is removed, and it fails.
+            let pushing = RedisScript("return redis.call('LPUSH', KEYS[1], 'x')")
+            try await client.set([1], for: "s", lifetime: .seconds(60))
+            let rejection = await failure { () async throws(StoreError) in
+                _ = try await client.run(pushing, keys: [Array("s".utf8)], arguments: [], expecting: .integer)
             }
+            #expect(rejection == .redisRefused)
+            #expect(try await client.stored("s") == [1])
         }
     }
 

@@ -36,7 +36,8 @@ import Testing
             #expect(await outcome(6) == "created")
             let plain: any SharedStoring = clients[0]
             let store = seal.map { SealedStore(plain, seal: $0) } ?? plain
-            try await store.partition(.changes).set(ChangeMark.bytes(of: 7), for: key, lifetime: .seconds(60))
+            let changes = store.partition(.changes, for: .gateway)
+            try await changes.set(ChangeMark.bytes(of: 7), for: key, lifetime: .seconds(60))
             #expect(await outcome(6) == "signin.overtaken")
             #expect(await outcome(7) == "created")
             // The number could not be read when the login began.
@@ -76,24 +77,24 @@ import Testing
                 CountedAttempt.Bucket(attempts: "{u}a:n", ban: "{u}b:n")
             )
             let attempt = CountedAttempt(known: "{u}k", own: own, common: common, lifetime: .seconds(60))
-            var counted = try await store.count(attempt)
+            var counted = try await store.count(attempt, for: .anonymous)
             #expect(counted.known == nil && counted.ban.count == 0 && counted.attempts.count == 1)
             #expect(counted.attempts.remaining > .seconds(50))
             try await store.set([9], for: "{u}k", lifetime: .seconds(60))
-            counted = try await store.count(attempt)
+            counted = try await store.count(attempt, for: .anonymous)
             #expect(counted.known == [9] && counted.attempts.count == 1, "of the user's own network")
             _ = try await store.increment("{u}b:n", lifetime: .seconds(30))
-            counted = try await store.count(attempt)
+            counted = try await store.count(attempt, for: .anonymous)
             #expect(counted.ban.count == 1 && counted.ban.remaining > .seconds(20) && counted.attempts.count == 0)
             #expect(try await store.counter("{u}a:n").count == 1, "a banned attempt does not count")
             try await store.remove(["{u}k", "{u}b:n"])
-            #expect(try await store.count(attempt).attempts.count == 2)
+            #expect(try await store.count(attempt, for: .anonymous).attempts.count == 2)
             // With a seal, a network that someone else has made known is not.
             let sealed = SealedStore(store, seal: try #require(seal(.system)))
             try await store.set([9], for: "{u}k", lifetime: .seconds(60))
-            #expect(try await sealed.count(attempt).known == nil)
-            try await sealed.partition(.loginLocations).set([8], for: "{u}k", lifetime: .seconds(60))
-            #expect(try await sealed.count(attempt).known == [8])
+            #expect(try await sealed.count(attempt, for: .anonymous).known == nil)
+            try await sealed.partition(.loginLocations, for: .gateway).set([8], for: "{u}k", lifetime: .seconds(60))
+            #expect(try await sealed.count(attempt, for: .anonymous).known == [8])
         }
     }
 

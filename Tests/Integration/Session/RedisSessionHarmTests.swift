@@ -182,7 +182,7 @@ import Testing
             let key = String(decoding: try await client.key("s"), as: UTF8.self)
             try await client.ask("SET", key, "text")
             let error = await #expect(throws: AuthenticationError.self) { try await bench.verify(tokens.accessToken) }
-            #expect(error?.disposition == .unavailable)
+            #expect(error?.disposition == .rejected)
             #expect(clients[0].status.reconnects == 0)
         }
     }

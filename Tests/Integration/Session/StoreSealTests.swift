@@ -148,7 +148,7 @@ import Testing
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let seal = try seal(1, clock: .system)
-            let store = SealedStore(clients[0], seal: seal).partition(.keys)
+            let store = SealedStore(clients[0], seal: seal).partition(.keys, for: .gateway)
             try await store.set([7], for: "martlet:k", lifetime: .seconds(60))
             guard case .found(let value) = await store.value(for: "martlet:k") else { throw TestFailure("lost") }
             #expect(value == [7])

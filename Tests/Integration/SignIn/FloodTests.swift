@@ -142,4 +142,12 @@ import Testing
             #expect(statuses.contains(401) && statuses.contains(503), "it was a flood")
         }
     }
+
+    @Test func `of passwords is hashed at a lower priority than event loops have`() throws {
+        try withSignIn { stage in
+            #expect(try Self.login(stage, from: "198.51.100.1").status == 200)
+            let niceness = try stage.gateway.niceness()
+            #expect(niceness["martlet-hash"] == 10 && niceness["martlet-loop-0"] == 0, "\(niceness)")
+        }
+    }
 }

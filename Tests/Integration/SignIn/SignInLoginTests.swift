@@ -42,6 +42,18 @@ import Testing
         }
     }
 
+    @Test func `with the address of another account makes an account of its own`() throws {
+        try withSignIn { stage in
+            let (first, second) = (try stage.appleLogin("001.abc.0001"), try stage.appleLogin("002.abc.0002"))
+            #expect(first.subject != second.subject && second.isNew == true)
+            for token in [first.access, second.access] {
+                let session = try stage.send("GET", "/auth/session", bearer: token)
+                let claims = session.object["claims"] as? [String: Any]
+                #expect(claims?["email"] as? String == "someone@example.com", "\(session)")
+            }
+        }
+    }
+
     @Test func `without accounts names the provider's subject`() throws {
         try withSignIn(accounts: "") { stage in
             let tokens = try stage.appleLogin("001.abc.0001")

@@ -145,6 +145,20 @@ import Testing
         }
     }
 
+    @Test func `end after cache_ttl even where no instance hears of it`() throws {
+        let redis = try RedisServer()
+        let store = "store: { url: \"\(redis.url)\" }\nsessions: { cache_ttl: 3s }"
+        try withSignIn(routes: Self.routes, more: store) { stage in
+            let session = try stage.passwordLogin().access
+            #expect(try stage.status(with: session) == 200)
+            // No message says so.
+            _ = try redis.command("FLUSHALL")
+            pause(.milliseconds(3500))
+            // Every loop has a copy of its own.
+            for _ in 0..<16 { #expect(try stage.status(with: session) == 401) }
+        }
+    }
+
     @Test func `reject sessions immediately where the configuration says so`() throws {
         let redis = try RedisServer()
         let store = "store: { url: \"\(redis.url)\", on_error: deny }\nsessions: { cache_ttl: 60s }"

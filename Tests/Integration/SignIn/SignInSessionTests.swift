@@ -83,6 +83,9 @@ import Testing
             expectRejection(again, 404, "not_found")
             let last = try stage.send("DELETE", "/auth/link/password", bearer: password.access)
             expectRejection(last, 409, "last_identity")
+            // A credential of the second in which it left is one from before.
+            let left = unixNow()
+            try waitUntil("the second is over", within: .seconds(2)) { unixNow() > left }
             #expect(try stage.appleLogin().subject != apple.subject)
         }
     }
@@ -113,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `that part take direct tokens along`() throws {
+    @Test func `that part leave no account to direct tokens from before`() throws {
         try withSignIn { stage in
             let token = try stage.apple.token()
             let direct = try stage.subject(seenWith: token)
@@ -122,9 +125,11 @@ import Testing
             let link = ["username": "alice", "password": SignInStage.password]
             #expect(try stage.post("/auth/link/password", bearer: apple.access, link).status == 204)
             #expect(try stage.send("DELETE", "/auth/link/apple", bearer: apple.access).status == 204)
-            try waitUntil("the token stands for a new account", within: .seconds(2)) {
-                try stage.subject(seenWith: token) != direct
-            }
+            try waitUntil("the token is over", within: .seconds(2)) { try stage.status(with: token) == 401 }
+            let left = unixNow()
+            try waitUntil("the second is over", within: .seconds(2)) { unixNow() > left }
+            #expect(try stage.status(with: token) == 401)
+            #expect(try stage.subject(seenWith: stage.apple.token()) != direct)
         }
     }
 

@@ -155,7 +155,8 @@ func withSignIn(
     let gateway = try Gateway(config.text, in: folder)
     do {
         let text = config.text
-        try body(try SignInStage(gateway, upstream, fixture, configuration: text) { try Gateway(text, in: folder) })
+        try body(
+            try SignInStage(gateway, upstream, fixture, configuration: text) { try Gateway(text, in: folder) })
     } catch {
         throw TestFailure("\(error)\n--- the gateway wrote:\n\(gateway.everything.suffix(6000))")
     }

@@ -44,7 +44,7 @@ import Testing
                 return client
             }
             try waitUntil("the flood fills what there is for it") {
-                weChat.requests.count == 64 && gateway.everything.contains("wechat.overloaded")
+                weChat.requests.count == 128 && gateway.everything.contains("wechat.overloaded")
             }
             let member = ["app": "ios", "code": "good"]
             expectUnavailable(try gateway.signInWithWeChat(member))
@@ -52,7 +52,7 @@ import Testing
             apple.setKeys([apple.key, fresh])
             let token = try Token(kid: fresh.identifier).signed(by: fresh)
             #expect(try gateway.get("/closed", bearer(token)).status == 200)
-            #expect(weChat.requests.count == 64)
+            #expect(weChat.requests.count == 128)
             isOpen.withLock { $0 = true }
             let statuses = try flood.map { try $0.response(within: .seconds(30)).status }
             #expect(statuses.count { $0 == 401 } == 128 && statuses.count { $0 == 503 } == 72)

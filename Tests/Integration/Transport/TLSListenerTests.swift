@@ -239,6 +239,14 @@ struct TLSCertificates: Sendable {
         }
     }
 
+    @Test func `handshakes are signed on threads of their own, at a lower priority`() throws {
+        try withGateway(certificates.listener()) { gateway, _, _ throws in
+            #expect(try curl(gateway) == "200 2")
+            let niceness = try gateway.niceness()
+            #expect(niceness["martlet-tls"] == 5 && niceness["martlet-loop-0"] == 0, "\(niceness)")
+        }
+    }
+
     @Test func `half-open handshakes give their places to new connections`() throws {
         try withGateway(certificates.listener(), server: "workers: 1\nlimits: { connections: 3 }") {
             gateway, _, _ throws in

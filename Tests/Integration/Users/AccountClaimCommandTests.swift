@@ -22,7 +22,7 @@ private let routes = """
 private func change(
     _ subject: String, _ body: String, at gateway: Gateway, type: String = "application/merge-patch+json"
 ) throws -> HTTPMessage {
-    try HTTPClient(to: gateway.admin).exchange(
+    try HTTPClient(to: gateway.operators).exchange(
         "PATCH", "/subjects/\(subject)/claims", [("Content-Type", type)], body: Array(body.utf8))
 }
 
@@ -149,7 +149,7 @@ private func change(
                 try change(tokens.subject, "{}", at: stage.gateway, type: "text/json"), 415, "request_invalid")
             expectRejection(try change("usr_nobody", "{}", at: stage.gateway), 404, "not_found")
             expectRejection(try stage.gateway.askAdmin("/subjects/usr_nobody/claims"), 404, "not_found")
-            let deletion = try HTTPClient(to: stage.gateway.admin).exchange("DELETE", "/subjects/x/claims")
+            let deletion = try HTTPClient(to: stage.gateway.operators).exchange("DELETE", "/subjects/x/claims")
             expectRejection(deletion, 405, "method_not_allowed")
             #expect(deletion["Allow"] == "GET, HEAD, PATCH")
         }

@@ -4,12 +4,12 @@ import Testing
 
 /// A command at the admin listener of a gateway.
 private func martlet(_ arguments: [String], at gateway: Gateway) throws -> CommandResult {
-    try run(try Executable.martlet(), arguments + ["--admin", "http://\(gateway.admin)"])
+    try run(try Executable.martlet(), arguments + ["--admin", "\(gateway.operators)"])
 }
 
 /// A request to the admin listener of a gateway.
 private func ask(_ method: String, _ target: String, at gateway: Gateway) throws -> HTTPMessage {
-    try HTTPClient(to: gateway.admin).exchange(method, target, body: method == "POST" ? [] : nil)
+    try HTTPClient(to: gateway.operators).exchange(method, target, body: method == "POST" ? [] : nil)
 }
 
 /// The ids that `GET /sessions` lists, the newest first.

@@ -29,9 +29,11 @@ final class FrameConnection {
     }
 
     /// Asks for a WebSocket.
-    func open(_ stream: UInt32, _ fields: [(String, String)], path: String = "/chat") throws {
+    func open(
+        _ stream: UInt32, _ fields: [(String, String)], path: String = "/chat", protocol name: String = "websocket"
+    ) throws {
         let head = [
-            (":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":path", path),
+            (":method", "CONNECT"), (":protocol", name), (":scheme", "http"), (":path", path),
             (":authority", "localhost"), ("sec-websocket-version", "13"),
         ]
         try headers(stream, head + fields, flags: 4)

@@ -30,6 +30,38 @@ import Testing
         #expect(!String(decoding: bytes, as: UTF8.self).hasSuffix("0\r\n\r\n"))
     }
 
+    /// The connection itself, whose client does not reply to Close.
+    @Test(arguments: ["logout", "disable"])
+    func `a tunnel's connection is closed within a second`(_ how: String) throws {
+        try withSignIn { stage in
+            let echo = EchoScript()
+            stage.upstream.respond { try echo.script($0) }
+            for round in 0..<4 {
+                let tokens = try stage.passwordLogin()
+                let end = try stage.gateway.webSocket("/\(round)", bearer(tokens.access))
+                try end.expectEcho("hello")
+                pause(.milliseconds(170 * round))
+                let command = [how, tokens.subject, "--config", stage.gateway.folder.file("config.yaml")]
+                if how == "logout" {
+                    #expect(try stage.send("POST", "/auth/logout", bearer: tokens.access).status == 204)
+                } else {
+                    #expect(try run(Executable.martlet(), ["account"] + command).ending == .exited(0))
+                }
+                let start = Stopwatch()
+                #expect(end.socket.isEnded(within: .seconds(5)))
+                #expect(start.undisturbed <= .seconds(1), "\(how), round \(round): \(start.undisturbed)")
+                guard how == "disable" else { continue }
+                let enable = ["account", "enable"] + command.dropFirst()
+                #expect(try run(Executable.martlet(), enable).ending == .exited(0))
+                try waitUntil("the account may sign in again") {
+                    try stage.post(
+                        "/auth/login/password", ["username": "alice", "password": SignInStage.password]
+                    ).status == 200
+                }
+            }
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a logout ends the session's tunnels and streams within a second`(usesRedis: Bool) throws {
         let redis = try usesRedis ? RedisServer() : nil

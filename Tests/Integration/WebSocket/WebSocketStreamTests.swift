@@ -73,4 +73,26 @@ import Testing
             #expect(try connection.end(of: 3) == .reset)
         }
     }
+
+    @Test func `an unknown protocol is 501, and never a GET`() throws {
+        let health = "health: { path: /health }"
+        try withOpenGateway(server: health, script: EchoScript().script) { gateway, upstream throws in
+            let connection = try FrameConnection(to: gateway.endpoint)
+            // What looks like gRPC would have its status in a 200.
+            let kinds = [("h2c", "/a"), ("H2C", "/b"), ("chat", "/c"), ("h2c", "/health")]
+            for (index, (name, path)) in kinds.enumerated() {
+                let stream = UInt32(2 * index + 1)
+                let fields = index == 2 ? [("content-type", "application/grpc")] : []
+                try connection.open(stream, fields, path: path, protocol: name)
+                #expect(try connection.status(of: stream) == false, "\(name) \(path)")
+                // Probes have no line.
+                guard path != "/health" else { continue }
+                let line = try gateway.record(of: path)
+                #expect(line["status"] == "501" && line["reason"] == "request.protocol_unknown", "\(line)")
+            }
+            #expect(upstream.requests.isEmpty)
+            try connection.open(101, [])
+            #expect(try connection.status(of: 101))
+        }
+    }
 }

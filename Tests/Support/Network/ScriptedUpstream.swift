@@ -11,6 +11,7 @@ package final class ScriptedUpstream: Sendable {
 
     private struct Record: Sendable {
         var requests: [HTTPMessage] = []
+        var wholeRequests: [HTTPMessage] = []
         var connections: [RawSocket] = []
         var accepted = 0
         var ended = 0
@@ -54,8 +55,10 @@ package final class ScriptedUpstream: Sendable {
         }
     }
 
-    /// The requests so far, in the order in which their heads came.
+    /// The requests so far, in the order in which their heads came; bodies follow.
     package var requests: [HTTPMessage] { record.value.requests }
+    /// Those whose bodies have been read, in the order in which they ended.
+    package var wholeRequests: [HTTPMessage] { record.value.wholeRequests }
     /// How many connections were accepted so far.
     package var acceptedConnections: Int { record.value.accepted }
     /// How many connections are at their end.
@@ -89,7 +92,10 @@ package final class ScriptedUpstream: Sendable {
                 return state.requests.count - 1
             }
             let exchange = Exchange(head, index, socket, reader) { message in
-                record.withLock { $0.requests[index] = message }
+                record.withLock {
+                    $0.requests[index] = message
+                    $0.wholeRequests.append(message)
+                }
             }
             do {
                 if readsBodies { try exchange.readBody() }

@@ -19,6 +19,8 @@ package final class Gateway: Sendable {
     ) throws {
         self.folder = try folder ?? TemporaryFolder()
         for (name, text) in files { try self.folder.write(text, to: name) }
+        let (configuration, socket) = Self.withOwnSocket(configuration, in: self.folder)
+        operators = .unix(socket)
         let path = try self.folder.write(configuration, to: "config.yaml")
         let command = launcher + [try program ?? Executable.martlet(), "run", "--config", path] + arguments
         process = try ChildProcess(
@@ -32,12 +34,24 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// The configuration, with a Unix socket of the admin listener that no other gateway in the folder has.
+    private static func withOwnSocket(_ text: String, in folder: TemporaryFolder) -> (text: String, path: String) {
+        let name = text.split(separator: "socket: unix:").dropFirst().first?.prefix { $0 != "\n" } ?? "none"
+        guard FileManager.default.fileExists(atPath: folder.file(String(name))) else {
+            return (text, folder.file(String(name)))
+        }
+        let own = "\(UInt32.random(in: 0 ... .max)).sock"
+        return (text.replacing("socket: unix:\(name)", with: "socket: unix:\(own)"), folder.file(own))
+    }
+
     /// The first public listener.
     package var endpoint: Endpoint { endpoints.first ?? .loopback(0) }
     /// Every public listener, in the order in which the gateway named them.
     package var endpoints: [Endpoint] { listeners.value["public"] ?? [] }
     /// The listener of `/readyz` and `/metrics`.
     package var admin: Endpoint { listeners.value["admin"]?.first ?? .loopback(0) }
+    /// Where changes need no credential: the Unix socket of the admin listener.
+    package let operators: Endpoint
     /// All that the gateway wrote, on both outputs.
     package var everything: String { process.output + process.errorOutput }
 

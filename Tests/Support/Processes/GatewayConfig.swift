@@ -3,7 +3,7 @@ package struct GatewayConfig {
     /// Blocks of YAML, each without indentation; `nil` leaves the block out.
     package var listen = "- address: 127.0.0.1:0"
     package var server = ""
-    package var admin: String? = "address: 127.0.0.1:0"
+    package var admin: String? = "address: 127.0.0.1:0\nsocket: unix:\(UInt32.random(in: 0 ... .max)).sock"
     package var providers = ""
     package var upstreams: String
     package var routes: String

@@ -16,6 +16,7 @@ private struct Bench {
 
     let provider: HTTPProvider
     let service = Service()
+    let log = LogLines()
     let time = Box<Int64>(0)
 
     init(_ lines: String = accepts) throws {
@@ -24,10 +25,16 @@ private struct Bench {
         let clock = Clock(
             unixTime: { UnixTime(seconds: Bench.now + time.value) },
             monotonicTime: { MonotonicTime(nanoseconds: (1_000 + time.value) * 1_000_000_000) })
-        let detached = ProviderContext.Services.detached(clock: clock, hasUsers: false)
+        let offline = ProviderContext.Services.detached(clock: clock, hasUsers: false)
         let services = ProviderContext.Services(
-            clock: clock, http: service, store: detached.store, hashing: detached.hashing, users: nil)
-        provider = try HTTPProvider(configuration, context: .detached("partner", services: services))
+            clock: clock, http: service, store: offline.store, hashing: offline.hashing, users: nil)
+        let detached = ProviderContext.detached("partner", services: services)
+        provider = try HTTPProvider(
+            configuration,
+            context: ProviderContext(
+                name: "partner", services: services, logger: Logger(log, minimum: .info), storeKeyPrefix: "martlet:",
+                makeIssuerKeys: { url, algorithms, _ in detached.issuerKeys(at: url, allowing: algorithms) },
+                forget: {}))
     }
 
     static func read(_ block: String) -> (configuration: HTTPConfiguration?, lines: [String]) {
@@ -39,29 +46,44 @@ private struct Bench {
         return (diagnostics.hasErrors ? nil : decoded, diagnostics.sorted.map(\.description))
     }
 
-    func context(_ facts: RequestFacts? = RequestFacts(method: "GET", host: "h", path: "/p")) -> AuthenticationContext {
+    func context(
+        _ facts: RequestFacts? = RequestFacts(method: "GET", host: "h", path: "/p"),
+        before rest: Duration = .seconds(10)
+    ) -> AuthenticationContext {
         AuthenticationContext(
             now: UnixTime(seconds: Self.now + time.value),
-            deadline: MonotonicTime(nanoseconds: (1_010 + time.value) * 1_000_000_000),
+            deadline: MonotonicTime(nanoseconds: (1_000 + time.value) * 1_000_000_000) + rest,
             client: ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 7]), request: facts)
     }
 
     func authenticate(
-        _ token: String = "pt_1", facts: RequestFacts? = RequestFacts(method: "GET", host: "h", path: "/p")
+        _ token: String = "pt_1", facts: RequestFacts? = RequestFacts(method: "GET", host: "h", path: "/p"),
+        before rest: Duration = .seconds(10)
     ) async -> Result<Identity, AuthenticationError> {
         do throws(AuthenticationError) {
             return .success(
-                try await provider.authenticate(Credential(bearer: Array(token.utf8)), in: context(facts)))
+                try await provider.authenticate(
+                    Credential(bearer: Array(token.utf8)), in: context(facts, before: rest)))
         } catch {
             return .failure(error)
         }
     }
 
-    func code(_ token: String = "pt_1") async -> String {
-        switch await authenticate(token) {
+    func code(_ token: String = "pt_1", before rest: Duration = .seconds(10)) async -> String {
+        switch await authenticate(token, before: rest) {
         case .success: "active"
         case .failure(let error): "\(error.code) \(error.disposition)"
         }
+    }
+}
+
+/// Lines of the log, as text.
+private final class LogLines: LogWriting {
+    let lines = Box<[String]>([])
+
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        let text = (["\(level.name) \(event)"] + fields.map { "\($0.0)=\($0.1)" }).joined(separator: " ")
+        lines.withLock { $0.append(text) }
     }
 }
 
@@ -69,6 +91,10 @@ private struct Bench {
 private final class Service: HTTPCalling {
     let scripted = Box<Result<HTTPCallResponse, HTTPCallError>>(.success(HTTPCallResponse(status: 200, body: [])))
     let calls = Box<[HTTPCall]>([])
+    /// Who has as many calls under way as it may have.
+    let full = Box<Set<WorkOwner>>([])
+
+    func hasCapacity(for owner: WorkOwner) -> Bool { !full.value.contains(owner) }
 
     func says(_ text: String, status: Int = 200, retryAfter: Duration? = nil) {
         let response = HTTPCallResponse(status: status, body: Array(text.utf8), retryAfter: retryAfter)
@@ -247,7 +273,7 @@ private final class Service: HTTPCalling {
         (500, "http.unavailable unavailable"), (503, "http.unavailable unavailable"),
         (599, "http.unavailable unavailable"), (201, "http.bad_response unavailable"),
         (204, "http.bad_response unavailable"), (302, "http.bad_response unavailable"),
-        (400, "http.bad_response unavailable"), (404, "http.bad_response unavailable"),
+        (400, "http.bad_request rejected"), (422, "http.bad_request rejected"), (404, "http.bad_response unavailable"),
     ]
 
     @Test(arguments: statuses)
@@ -259,7 +285,26 @@ private final class Service: HTTPCalling {
         #expect(later == (status == 429 || status >= 500 ? .seconds(7) : nil))
     }
 
-    @Test(arguments: [("fetch.timeout", "http.timeout"), ("fetch.unreachable", "http.unreachable")])
+    @Test func `a network that has all its calls under way is rejected before anything is done, and no other`()
+        async throws
+    {
+        let bench = try Bench()
+        let client = try #require(bench.context().client)
+        let other = try #require(
+            ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [255, 255, 198, 51, 100, 7]))
+        #expect(bench.provider.rejection(of: client) == nil && bench.provider.rejection(ofLoginFrom: nil) == nil)
+        bench.service.full.withLock { $0 = [client.workOwner] }
+        for error in [bench.provider.rejection(of: client), bench.provider.rejection(ofLoginFrom: client)] {
+            #expect(error?.code == "http.overloaded" && error?.disposition == .unavailable)
+            #expect(error?.retryAfter == .seconds(1))
+        }
+        #expect(bench.provider.rejection(of: other) == nil && bench.provider.rejection(ofLoginFrom: other) == nil)
+    }
+
+    @Test(arguments: [
+        ("fetch.timeout", "http.timeout"), ("fetch.unreachable", "http.unreachable"),
+        ("fetch.overloaded", "http.overloaded"),
+    ])
     func `a call without a response is an outage`(failure: String, code: String) async throws {
         let bench = try Bench()
         bench.service.scripted.withLock {
@@ -329,6 +374,84 @@ private final class Service: HTTPCalling {
         #expect(bench.provider.health.state == .ready)
         bench.service.says("", status: 500)
         for _ in 0..<3 { #expect(await bench.code() == "http.unavailable unavailable") }
+    }
+
+    @Test(arguments: [400, 422])
+    func `what the service cannot read is the client's error`(status: Int) async throws {
+        let bench = try Bench("\(Bench.accepts)\nsign_in: true\ncircuit: { failures: 3, open: 10s }")
+        let form = SignInForm(texts: [:], others: [:], isForm: false)
+        bench.service.says(
+            """
+            {"errors":[{"pointer":"/code","code":"missing","detail":"The code is missing."},{"pointer":"/a~1b"},
+             {"pointer":"no pointer"},7,{"pointer":"","code":"new","detail":"a\\u0000"}]}
+            """, status: status)
+        for _ in 0..<9 {
+            let error = await #expect(throws: AuthenticationError.self) {
+                try await bench.provider.signIn(with: form, in: bench.context(nil))
+            }
+            #expect(error?.code == "http.bad_request" && error?.disposition == .malformed)
+            #expect(
+                error?.bodyErrors == [
+                    BodyError("code", .missing, detail: "The code is missing."), BodyError("a/b", .invalid),
+                    BodyError([], .invalid),
+                ])
+        }
+        bench.service.says("no JSON", status: status)
+        let bare = await #expect(throws: AuthenticationError.self) {
+            try await bench.provider.signIn(with: form, in: bench.context(nil))
+        }
+        #expect(bare?.disposition == .malformed && bare?.bodyErrors == [])
+        #expect(await bench.code() == "http.bad_request rejected")
+        bench.service.says(#"{"active":true,"subject":"s"}"#)
+        #expect(await bench.code() == "active" && bench.provider.health.state == .ready)
+    }
+
+    /// What clients send, and how many they are, may cause each of them.
+    private static let clientFailures: [Result<HTTPCallResponse, HTTPCallError>] =
+        [201, 302, 400, 401, 403, 404, 413, 415, 422, 429].map { .success(HTTPCallResponse(status: $0, body: [])) }
+        + ["fetch.cancelled", "fetch.overloaded", "fetch.stopped", "fetch.too_large", "fetch.cut", "fetch.redirected"]
+        .map { .failure(HTTPCallError(code: ErrorCode(rawValue: $0), message: "m")) }
+
+    @Test(arguments: clientFailures)
+    func `only an outage of the service keeps others from calling it`(
+        result: Result<HTTPCallResponse, HTTPCallError>
+    ) async throws {
+        let bench = try Bench("\(Bench.accepts)\ncircuit: { failures: 3, open: 10s }")
+        bench.service.scripted.withLock { $0 = result }
+        for _ in 0..<9 { #expect(await bench.code() != "http.circuit_open unavailable") }
+        bench.service.says(#"{"active":true,"subject":"s"}"#)
+        #expect(await bench.code() == "active")
+    }
+
+    @Test(arguments: ["fetch.timeout", "fetch.unreachable", "fetch.tls_failed", "fetch.certificate_untrusted"])
+    func `a service that cannot be reached is not called for a while`(failure: String) async throws {
+        let bench = try Bench("\(Bench.accepts)\ncircuit: { failures: 3, open: 10s }")
+        bench.service.scripted.withLock {
+            $0 = .failure(HTTPCallError(code: ErrorCode(rawValue: failure), message: "m"))
+        }
+        for _ in 0..<3 { _ = await bench.code() }
+        #expect(await bench.code() == "http.circuit_open unavailable")
+    }
+
+    @Test func `a call that has no time left says nothing of the service`() async throws {
+        let bench = try Bench("\(Bench.accepts)\ncircuit: { failures: 3, open: 10s }")
+        bench.service.scripted.withLock { $0 = .failure(HTTPCallError(code: "fetch.timeout", message: "m")) }
+        for _ in 0..<9 { #expect(await bench.code(before: .milliseconds(300)) == "http.timeout unavailable") }
+        #expect(bench.service.calls.value.count == 9)
+    }
+
+    @Test func `logs a response that is not usable`() async throws {
+        let bench = try Bench()
+        bench.service.says("", status: 404)
+        for _ in 0..<9 { _ = await bench.code() }
+        bench.service.says("{}")
+        bench.time.withLock { $0 = 10 }
+        _ = await bench.code()
+        #expect(
+            bench.log.lines.value == [
+                "info response of the service is not usable reason=status 404",
+                "info response of the service is not usable reason=active is missing or no boolean",
+            ])
     }
 
     // MARK: Configuration

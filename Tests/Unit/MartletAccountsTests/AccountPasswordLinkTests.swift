@@ -11,28 +11,45 @@ import Testing
 private let address = "ada@example.com"
 private let lifetime = PasswordLinkLimits.lifetime.wholeSeconds
 
+private typealias Origin = PasswordLinkRequest.Origin
+
 private func link(
-    _ purpose: PasswordLinkPurpose, _ digest: String, to address: String = address
+    _ purpose: PasswordLinkPurpose, _ digest: String, to address: String = address, from origin: Origin? = nil
 ) -> PasswordLinkRequest {
     let isReset = purpose == .reset
     return PasswordLinkRequest(
-        purpose, provider: "password", address: address, digest: digest,
-        newUser: isReset ? nil : PasswordLinkRequest.NewUser(hash: "$new \(digest)", claims: ["name": "Ada"]),
+        purpose, provider: "password", address: address, digest: digest, claims: isReset ? [:] : ["name": "Ada"],
         mails: PasswordLinkRequest.Mails(
-            user: ["for": "user", "of": .string(digest)], other: isReset ? nil : ["for": "other"]))
+            user: ["for": "user", "of": .string(digest)],
+            unproved: isReset ? ["for": "unproved", "of": .string(digest)] : nil,
+            other: isReset ? nil : ["for": "other"]),
+        from: origin ?? Origin(network: "n \(digest)", neighborhood: nil))
 }
 
 extension PasswordLinkStoring {
     fileprivate func ask(
-        _ purpose: PasswordLinkPurpose, _ digest: String, to recipient: String = address, at now: UnixTime = noon
+        _ purpose: PasswordLinkPurpose, _ digest: String, to recipient: String = address, from origin: Origin? = nil,
+        at now: UnixTime = noon
     ) async throws -> PasswordLinkReceipt {
-        try await request(link(purpose, digest, to: recipient), at: now)
+        try await request(link(purpose, digest, to: recipient, from: origin), at: now)
+    }
+
+    /// Uses a link, with a password of its own.
+    fileprivate func register(with digest: String, at now: UnixTime = noon) async throws -> String? {
+        try await register(with: digest, password: "$new \(digest)", at: ["password"], now: now)?.user
+    }
+
+    /// Uses a link.
+    fileprivate func reset(with digest: String, to hash: String, at now: UnixTime = noon) async throws -> String? {
+        try await reset(with: digest, to: hash, at: ["password"], now: now)?.user
     }
 }
 
 extension UserRecord {
-    fileprivate static func ada(hash: String = "$old", isDisabled: Bool = false) -> UserRecord {
-        UserRecord(name: address, key: address, hash: hash, isDisabled: isDisabled)
+    fileprivate static func ada(
+        hash: String = "$old", isDisabled: Bool = false, provedAt: UnixTime? = nil
+    ) -> UserRecord {
+        UserRecord(name: address, key: address, hash: hash, isDisabled: isDisabled, provedAt: provedAt)
     }
 }
 
@@ -150,34 +167,77 @@ extension UserRecord {
             #expect(try await mails().last == ["for": "user", "of": "d4"])
             try await store.setDisabled(address, false)
             _ = try await store.ask(.reset, "d5", at: later)
-            #expect(try await mails().last == ["for": "user", "of": "d5"])
+            #expect(try await mails().last == ["for": "unproved", "of": "d5"])
             #expect(try await mails().count == 3)
         }
     }
 
-    @Test func `an address gets three mails an hour, known or not`() async throws {
+    @Test func `an unproved user gets another mail`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            store.subscribe(
+                EventSubscriptions([.init(hook: "mails", patterns: [try #require(EventPattern("mail.*"))])]))
+            func last() async throws -> JSONObject? {
+                try await store.entries(to: nil, in: nil, from: 0, limit: 100).entries.last?.event.data
+            }
+            try await store.addUser(.ada(), at: noon)
+            _ = try await store.ask(.reset, "d1")
+            #expect(try await last() == ["for": "unproved", "of": "d1"])
+            try await store.setProved(address, at: noon)
+            _ = try await store.ask(.reset, "d2")
+            #expect(try await last() == ["for": "user", "of": "d2"])
+        }
+    }
+
+    @Test func `a network causes three mails an hour to an address, known or not, a minute apart`() async throws {
         for isUser in [true, false] {
             try await withStores { stores in
                 let store = stores[0]
-                if isUser { try await store.addUser(.ada(), at: noon) }
-                for index in 0..<3 {
-                    let now = noon.advanced(bySeconds: Int64(index) * 60)
-                    #expect(try await store.ask(index == 1 ? .registration : .reset, "d\(index)", at: now) == .accepted)
+                let (here, there) = (Origin(network: "a", neighborhood: "c"), Origin(network: "b", neighborhood: "d"))
+                func ask(
+                    _ purpose: PasswordLinkPurpose, after seconds: Int64, from origin: Origin, to: String = address
+                ) async throws -> PasswordLinkReceipt {
+                    let now = noon.advanced(bySeconds: seconds)
+                    return try await store.ask(
+                        purpose, "d\(seconds) \(origin.network) \(to)", to: to, from: origin, at: now)
                 }
-                let now = noon.advanced(bySeconds: 600)
-                #expect(try await store.ask(.reset, "d3", at: now) == .throttled(retryAfter: .seconds(3000)))
-                #expect(try await store.ask(.reset, "d4", to: "bob@example.com", at: now) == .accepted)
-                let next = noon.advanced(bySeconds: 3600)
-                #expect(try await store.ask(.reset, "d5", at: next) == .accepted)
-                #expect(try await store.ask(.reset, "d6", at: next) == .throttled(retryAfter: .seconds(60)))
+                if isUser { try await store.addUser(.ada(), at: noon) }
+                #expect(try await ask(.reset, after: 0, from: here) == .accepted)
+                #expect(try await ask(.reset, after: 59, from: here) == .withheld)
+                // Whoever has just registered may have forgotten the password.
+                #expect(try await ask(.registration, after: 58, from: here) == .accepted)
+                #expect(try await ask(.reset, after: 60, from: here) == .accepted)
+                #expect(try await ask(.reset, after: 600, from: here) == .withheld)
+                // Neither another network nor another address has anything to do with it.
+                #expect(try await ask(.reset, after: 600, from: there) == .accepted)
+                #expect(try await ask(.reset, after: 600, from: here, to: "bob@example.com") == .accepted)
+                #expect(try await ask(.reset, after: 3600, from: here) == .accepted)
+                #expect(try await ask(.registration, after: 3601, from: here) == .withheld)
             }
+        }
+    }
+
+    @Test func `neighbors share a limit, but not with a network that the user has logged in from`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            for number in 0..<12 {
+                let origin = Origin(network: "n\(number)", neighborhood: "block")
+                #expect(try await store.ask(.reset, "d\(number)", from: origin) == .accepted)
+            }
+            let next = try await store.ask(.reset, "d12", from: Origin(network: "n12", neighborhood: "block"))
+            #expect(next == .withheld)
+            let elsewhere = try await store.ask(.reset, "d13", from: Origin(network: "n13", neighborhood: "other"))
+            #expect(elsewhere == .accepted)
+            let known = try await store.ask(.reset, "d14", from: Origin(network: "n14", neighborhood: nil))
+            #expect(known == .accepted)
         }
     }
 
     @Test func `concurrent requests get no further than sequential ones`() async throws {
         try await withStores(2) { stores in
-            let receipts = try await together(12) { try await stores[$0 % 2].ask(.reset, "d\($0)") }
-            #expect(receipts.count { $0 == .accepted } == 3)
+            let origin = Origin(network: "a", neighborhood: "b")
+            let receipts = try await together(12) { try await stores[$0 % 2].ask(.reset, "d\($0)", from: origin) }
+            #expect(receipts.count { $0 == .accepted } == 1)
         }
     }
 
@@ -188,7 +248,7 @@ extension UserRecord {
                     await code { _ = try await stores[0].request(link(.reset, digest, to: to), at: noon) }
                         == .accountsTextInvalid)
             }
-            let user = try await stores[0].register(with: "\0", at: noon)
+            let user = try await stores[0].register(with: "\0")
             #expect(user == nil)
         }
     }

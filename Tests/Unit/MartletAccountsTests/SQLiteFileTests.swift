@@ -2,6 +2,7 @@ import Foundation
 import MartletAccounts
 import MartletCore
 import MartletJSON
+import MartletProvider
 import MartletTesting
 import Testing
 
@@ -171,6 +172,7 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
+        (14, "\(toVersion14)DELETE FROM martlet_schema WHERE version > 14"),
         (13, "\(toVersion13)DELETE FROM martlet_schema WHERE version > 13"),
         (12, "\(toVersion12)DELETE FROM martlet_schema WHERE version > 12"),
         (10, "\(toVersion10)DELETE FROM martlet_schema WHERE version > 10"),
@@ -182,8 +184,12 @@ import Testing
     ]
 
     /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers, digests of
-    /// addresses, profiles, API keys.
-    private static let toVersion13 = "DROP TABLE api_keys; "
+    /// addresses, profiles, API keys, proofs of addresses.
+    private static let toVersion14 =
+        "DROP TABLE departures; ALTER TABLE users DROP COLUMN proved_at; "
+        + "ALTER TABLE accounts DROP COLUMN reclaimed_at; ALTER TABLE password_links DROP COLUMN network; "
+        + "ALTER TABLE password_links DROP COLUMN neighborhood; "
+    private static let toVersion13 = toVersion14 + "DROP TABLE api_keys; "
     private static let toVersion12 = toVersion13 + "ALTER TABLE accounts DROP COLUMN profile_claims; "
     private static let toVersion10 =
         toVersion12 + "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
@@ -223,6 +229,27 @@ import Testing
             let transfers = try await stores[0].transfers.transferableIdentities(
                 of: "apple", to: nil, after: "", limit: 10)
             #expect(transfers.map(\.subject) == ["001"] && transfers.first?.recorded == nil)
+        }
+    }
+
+    @Test func `knows who has proved an address before an update`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            let claims: [(String, JSONObject)] = [
+                ("a@b.cd", ["email": "a@b.cd", "email_verified": true]), ("c@b.cd", ["email": "c@b.cd"]),
+                ("d@b.cd", ["name": "\"email_verified\":true"]),
+            ]
+            for (name, claims) in claims {
+                try await stores[0].addUser(
+                    UserRecord(name: name, key: name, hash: "x", isDisabled: false, claims: claims), at: noon)
+            }
+        }
+        try change(path, Self.downgrades[0].1)
+        try await withStores(at: path) { stores in
+            let users = try await stores[0].users()
+            #expect(users.map(\.name) == ["a@b.cd", "c@b.cd", "d@b.cd"])
+            #expect(users.map(\.provedAt) == [noon, nil, nil])
         }
     }
 

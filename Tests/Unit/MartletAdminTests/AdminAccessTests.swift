@@ -8,9 +8,11 @@ import Testing
 @Suite struct `Access to the admin listener` {
     private static let token = "0123456789abcdef0123456789abcdef"
 
-    private static let open = AdminAccess(token: nil)
-    private static let protected = AdminAccess(token: Secret(token))
-    private static let certified = AdminAccess(token: nil, acceptsCertificates: true)
+    private static let open = AdminAccess(token: nil, isPrivate: isPrivate)
+    private static let protected = AdminAccess(token: Secret(token), isPrivate: isPrivate)
+    private static let certified = AdminAccess(token: nil, acceptsCertificates: true, isPrivate: isPrivate)
+
+    private static let isPrivate: @Sendable (SocketEndpoint) -> Bool = { $0.path?.hasPrefix("/private/") == true }
 
     private static func outcome(
         _ access: AdminAccess, _ need: AdminAccess.Need, from local: String = "127.0.0.1",
@@ -68,9 +70,32 @@ import Testing
         #expect(Self.outcome(Self.protected, .change, fields + fields) == "401 credential_invalid")
     }
 
-    @Test func `without a credential in the file, this machine may change, but no page`() {
-        #expect(Self.outcome(Self.open, .change) == "allowed")
-        #expect(Self.outcome(Self.open, .change, from: "10.0.0.7") == "403 local_only")
+    @Test func `changes come over a private socket, or with a credential`() {
+        for access in [Self.open, Self.protected, Self.certified] {
+            #expect(Self.outcome(access, .change, from: "/private/a") == "allowed")
+            let rejection = access.isConfigured ? "401 credential_missing" : "403 local_only"
+            for local in ["127.0.0.1", "127.8.0.1", "::1", "/run/x.sock", "10.0.0.7"] {
+                #expect(Self.outcome(access, .change, from: local) == rejection, "\(local)")
+            }
+        }
+    }
+
+    @Test func `a wrong token is rejected wherever it comes from, whatever is asked for`() {
+        let wrong = Self.bearer("Bearer 0123456789abcdef0123456789abcdeF")
+        for access in [Self.open, Self.protected, Self.certified, AdminAccess(token: nil, areMetricsOpen: true)] {
+            for local in ["127.0.0.1", "/private/a", "10.0.0.7"] {
+                for need in [AdminAccess.Need.reading, .metrics, .change] {
+                    let outcome = Self.outcome(access, need, from: local, wrong)
+                    #expect(outcome == "401 credential_invalid", "\(local) \(need)")
+                }
+                #expect(Self.outcome(access, .probe, from: local, wrong) == "allowed")
+            }
+        }
+        // What a proxy before the listener wants to know is not the token.
+        #expect(Self.outcome(Self.protected, .reading, Self.bearer("Basic YTpi")) == "allowed")
+    }
+
+    @Test func `without a credential in the file, no page changes anything`() {
         #expect(Self.outcome(Self.open, .change, [("Sec-Fetch-Site", "same-origin")]) == "403 cross_site")
         #expect(Self.outcome(Self.open, .change, [("Content-Type", "text/plain; x")]) == "403 cross_site")
         #expect(Self.outcome(Self.open, .change, [("Origin", "http://gw.example.com:9901")]) == "403 cross_site")

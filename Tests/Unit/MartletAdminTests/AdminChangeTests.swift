@@ -12,19 +12,24 @@ import Testing
 
     private func members(
         _ path: String, _ access: AdminAccess, _ fields: [(name: String, value: String)] = [],
-        certificate: [UInt8]? = nil, response: LocalResponse = .text(200, "application/json", "{}\n")
+        certificate: [UInt8]? = nil, response: LocalResponse = .text(200, "application/json", "{}\n"),
+        over socket: String? = nil
     ) throws -> JSONObject {
         var request = LocalRequest(
             method: "POST", path: path, query: "", fields: fields, body: [], bodyBytes: 0, client: "127.0.0.1",
-            requestID: "r1", local: SocketEndpoint(literal: "127.0.0.1", port: 9901))
+            requestID: "r1",
+            local: socket.flatMap { SocketEndpoint(path: $0) } ?? SocketEndpoint(literal: "127.0.0.1", port: 9901))
         request.clientCertificate = certificate
         return try #require(AdminChange(request, access)).event(response).members
     }
 
     @Test func `name what speaks for the caller, but never the credential`() throws {
         let bearer = [(name: "Authorization", value: "Bearer \(Self.token)")]
-        let (open, protected) = (AdminAccess(token: nil), AdminAccess(token: Secret(Self.token)))
-        #expect(try members("/reload", open)["credential"] == "local")
+        let (open, protected) = (
+            AdminAccess(token: nil, isPrivate: { _ in true }), AdminAccess(token: Secret(Self.token))
+        )
+        #expect(try members("/reload", open, over: "/run/a.sock")["credential"] == "local")
+        #expect(try members("/reload", open)["credential"] == nil)
         let asked = try members("/reload", protected, bearer)
         #expect(asked["credential"] == "token" && asked["certificate"] == nil)
         #expect(!String(decoding: JSON.write(.object(asked)), as: UTF8.self).contains(Self.token))

@@ -27,7 +27,7 @@ import Testing
     ])
     func `the gateway's own tokens have one of two prefixes`(token: String, expected: Bool) {
         let bytes = Array(token.utf8)
-        let matches = unsafe bytes.withUnsafeBufferPointer { unsafe OwnToken.matches($0) }
+        let matches = unsafe bytes.withUnsafeBufferPointer { unsafe SessionPrefix.begins($0) }
         #expect(matches == expected)
     }
 }

@@ -52,7 +52,8 @@ private let table: [(kind: String, site: CrossSiteRule.Site, outcomes: [Outcome]
         arguments: [
             ("POST", [], ""), ("POST", ["Sec-Fetch-Site: cross-site"], "cross_site"),
             ("POST", ["Sec-Fetch-Site: same-origin", "Origin: https://app.example.com"], ""),
-            ("POST", ["Origin: https://app.example.com"], ""), ("POST", ["Origin: http://app.example.com"], ""),
+            ("POST", ["Origin: https://app.example.com"], ""),
+            ("POST", ["Origin: http://app.example.com"], "cross_site"),
             ("POST", ["Origin: https://evil.example"], "cross_site"), ("POST", ["Origin: null"], "cross_site"),
             ("POST", ["Origin: https://app.example.com.evil.example"], "cross_site"),
             ("GET", ["Sec-Fetch-Site: cross-site"], ""), ("GET", ["Origin: https://evil.example"], ""),

@@ -145,7 +145,8 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
             }
         }
         #expect(
-            HelpPage(UserCommand.grammar).page(for: ["add"]).text.hasPrefix("usage: martlet user add NAME [--json] "))
+            HelpPage(UserCommand.grammar).page(for: ["add"]).text
+                .hasPrefix("usage: martlet user add NAME [--verified] [--json] "))
         let explain = HelpPage(ExplainCommand.grammar).text
         #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL) [--method METHOD]"), "\(explain)")
     }

@@ -68,7 +68,8 @@ private final class FewAccounts: AccountStoring {
     func start() async throws(AccountError) {}
     func shutdown() async {}
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, issuedAt: UnixTime?,
+        at now: UnixTime
     ) async throws(AccountError) -> Account { throw AccountError("test.unused", .unavailable, "") }
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
         subjects["\(identity.provider):\(identity.subjects.joined(separator: ","))"].map {
@@ -76,7 +77,8 @@ private final class FewAccounts: AccountStoring {
         }
     }
     func link(
-        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
+        at now: UnixTime
     ) async throws(AccountError) {}
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
         throw AccountError("accounts.last_identity", .lastIdentity, "")
@@ -99,6 +101,11 @@ private final class FewAccounts: AccountStoring {
     }
     func setHash(of key: String, to hash: String) async throws(AccountError) {
         try change(key) { UserRecord(name: $0.name, key: $0.key, hash: hash, isDisabled: $0.isDisabled) }
+    }
+    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) {
+        try change(key) {
+            UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: $0.isDisabled, provedAt: now)
+        }
     }
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
         try change(key) { UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: isDisabled) }

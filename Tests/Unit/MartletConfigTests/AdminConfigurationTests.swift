@@ -33,6 +33,7 @@ import Testing
         for (text, line) in [
             ("admin: { adress: 127.0.0.1:1 }\n", "gw.yaml:1:10: error: unknown key 'adress' in admin"),
             ("admin: { token_file: /nowhere/token }\n", "/nowhere/token"),
+            ("admin: { socket: \"127.0.0.1:1\" }\n", "[config.bad_address]"),
             ("admin: { address: \"127.0.0.1:${NO_SUCH}\" }\n", "[config.unset_variable]"),
             ("admin: {}\na: [\n", "[config.yaml_syntax]"), ("- a\n", "[config.wrong_type]"),
         ] {
@@ -51,5 +52,12 @@ import Testing
         let found = warnings("required")
         #expect(found.count == 1 && found[0].contains(": warning: client_auth: the commands of martlet"), "\(found)")
         #expect(found.first?.hasSuffix("[config.admin_unreachable]") == true, "\(found)")
+    }
+
+    @Test func `Unix sockets are for the user and the group alone`() {
+        let beside = alone("admin: { socket: \"unix:run/admin.sock\" }\n").admin
+        #expect(beside?.listeners.map { $0.socketFile?.mode } == [nil, 0o660])
+        let instead = alone("admin: { address: \"unix:/run/admin.sock\" }\n").admin
+        #expect(instead?.listeners.map { $0.socketFile?.mode } == [0o660])
     }
 }

@@ -13,23 +13,27 @@ private func configuration(_ mail: String, file: String = "gw.yaml") -> (Gateway
 @Suite struct `A link template` {
     @Test(arguments: [
         ("https://app.example.com/reset?token={token}", "https://app.example.com/reset?token=mlt_x"),
-        ("https://app.example.com/{token}/reset", "https://app.example.com/mlt_x/reset"),
+        ("https://app.example.com/reset?a=1&t={token}&b", "https://app.example.com/reset?a=1&t=mlt_x&b"),
         ("https://app.example.com?{token}", "https://app.example.com?mlt_x"),
         ("https://app.example.com/#/reset/{token}?a=b", "https://app.example.com/#/reset/mlt_x?a=b"),
-        ("http://localhost:3000/{token}", "http://localhost:3000/mlt_x"),
-        ("http://[::1]/{token}", "http://[::1]/mlt_x"),
+        ("http://localhost:3000/?{token}", "http://localhost:3000/?mlt_x"),
+        ("http://[::1]/#/{token}", "http://[::1]/#/mlt_x"),
     ])
     func `gets a token`(_ text: String, _ expected: String) {
         #expect(LinkTemplate(text)?.link("mlt_x") == expected)
     }
 
     @Test(arguments: [
-        "", "{token}", "https://app.example.com/reset", "http://app.example.com/{token}", "https://{token}/x",
-        "https://{token}.example.com/", "https://app.example.com{token}", "https://app.example.com/{token}{token}",
+        "", "{token}", "https://app.example.com/reset", "http://app.example.com/?{token}", "https://{token}/x",
+        "https://{token}.example.com/", "https://app.example.com{token}", "https://app.example.com/?{token}{token}",
         "https://app.example.com/{token}?t={token}", "https://app.example.com/{Token}", "javascript:alert({token})",
-        "https://user@app.example.com/{token}", "https://app.example.com/ {token}", "https://app.example.com/\n{token}",
+        "https://user@app.example.com/?{token}", "https://app.example.com/? {token}",
+        "https://app.example.com/?\n{token}",
         "https://app.example.com/#{token}#", "https://app.example.com/#<{token}>", "//app.example.com/{token}",
-        "https:/{token}",
+        // A server would write the token into its log.
+        "https://app.example.com/{token}", "https://app.example.com/{token}?a",
+        "https://app.example.com/reset/{token}#b",
+        "https:/{token}", "https:/?{token}",
     ])
     func `is nothing else`(_ text: String) { #expect(LinkTemplate(text) == nil) }
 }

@@ -92,4 +92,18 @@ import Testing
         let order = queue.popAll()
         #expect(order.count == 256 && order.prefix(3).contains("other"))
     }
+
+    @Test func `gives up elements wherever they are, and the others keep their order`() {
+        var queue = Self.queue(total: 6, member: 3)
+        for name in ["a1", "a2", "a3"] { _ = Self.add(name, Self.owner(1, 1), to: &queue) }
+        for name in ["b1", "b2"] { _ = Self.add(name, Self.owner(2, 1), to: &queue) }
+        queue.removeAll { $0 == "a2" || $0.hasPrefix("b") }
+        #expect(queue.count == 2)
+        // What is given up counts for no one's share.
+        #expect(Self.add("a4", Self.owner(1, 1), to: &queue) == "queued")
+        #expect(Self.add("b3", Self.owner(2, 1), to: &queue) == "queued")
+        #expect(queue.popAll() == ["a1", "b3", "a3", "a4"])
+        queue.removeAll { _ in true }
+        #expect(queue.count == 0 && queue.popFirst() == nil)
+    }
 }

@@ -109,13 +109,13 @@ import Testing
     @Test(arguments: StorePurpose.allCases)
     func `a store that is full for one purpose has capacity for the others`(purpose: StorePurpose) async throws {
         let store = MemoryStore(clock: time.clock)
-        #expect((1000...100_000).contains(await fill(store.partition(purpose))))
+        #expect((1000...100_000).contains(await fill(store.partition(purpose, for: .gateway))))
         for other in StorePurpose.allCases where other != purpose {
-            let partition = store.partition(other)
+            let partition = store.partition(other, for: .gateway)
             #expect(try await partition.setIfAbsent([2], for: "other", lifetime: .seconds(60)), "\(other)")
             #expect(try await partition.increment("count", lifetime: .seconds(60)).count == 1, "\(other)")
         }
-        let full = store.partition(purpose)
+        let full = store.partition(purpose, for: .gateway)
         let failure = await code { () async throws(StoreError) in
             _ = try await full.increment("count", lifetime: .seconds(60))
         }
@@ -126,8 +126,8 @@ import Testing
 
     @Test func `partitions are stable, and there are none with explicit limits`() async throws {
         let store = MemoryStore(clock: time.clock)
-        try await store.partition(.codes).set([1], for: "a", lifetime: .seconds(1))
-        guard case .found([1]) = await store.partition(.codes).value(for: "a") else {
+        try await store.partition(.codes, for: .gateway).set([1], for: "a", lifetime: .seconds(1))
+        guard case .found([1]) = await store.partition(.codes, for: .gateway).value(for: "a") else {
             Issue.record("the value is missing")
             return
         }
@@ -136,7 +136,7 @@ import Testing
             return
         }
         let single = MemoryStore(clock: time.clock, maximumEntries: 1)
-        try await single.partition(.codes).set([1], for: "a", lifetime: .seconds(1))
+        try await single.partition(.codes, for: .gateway).set([1], for: "a", lifetime: .seconds(1))
         #expect(await stored(single, "a") == [1])
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ThreadPoolTests {
     private func pool(threads: Int, queue: Int = 10_000) -> ThreadPool {
-        ThreadPool(name: "martlet-test", threads: threads, queue: queue, niceness: 0, clock: .system)
+        ThreadPool(.undivided, name: "martlet-test", threads: threads, queue: queue, niceness: 0, clock: .system)
     }
 
     @Test(arguments: [1, 2, 4])
@@ -40,7 +40,7 @@ import Testing
 
     @Test func `runs another owner's job next, however many one owner has queued`() async throws {
         let pool = ThreadPool(
-            name: "martlet-test", threads: 1, queue: 8, perMember: 4, niceness: 0, clock: .system)
+            .verificationThreads, name: "martlet-test", threads: 1, queue: 8, niceness: 0, clock: .system)
         let (flood, other) = (WorkOwner(group: 1, member: 1), WorkOwner(group: 2, member: 1))
         let gate = Mutex(())
         let order = Mutex<[String]>([])

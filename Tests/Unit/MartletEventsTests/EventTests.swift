@@ -7,13 +7,14 @@ import Testing
 @Suite struct EventPatternTests {
     @Test(arguments: [
         ("account.created", ["account.created"]),
-        ("account.*", ["account.created", "account.deleted", "account.restored"]),
+        ("account.*", ["account.created", "account.deleted", "account.restored", "account.reclaimed"]),
         ("identity.*", ["identity.linked", "identity.unlinked", "identity.revoked", "identity.transferred"]),
         ("login.*", ["login.succeeded", "login.failed"]),
         (
             "*",
             [
-                "account.created", "account.deleted", "account.restored", "identity.linked", "identity.unlinked",
+                "account.created", "account.deleted", "account.restored", "account.reclaimed", "identity.linked",
+                "identity.unlinked",
                 "identity.revoked", "identity.transferred", "email.changed", "session.revoked",
             ]
         ),

@@ -1,10 +1,13 @@
+import MartletCore
 import MartletTesting
 import Testing
 
 @testable import MartletFetch
 
 @Suite struct FetchSlotPoolTests {
-    private static func pool() -> FetchSlotPool { FetchSlotPool(FetchLimits(slots: 2, total: 4)) }
+    private static func pool(total: Int = 4) -> FetchSlotPool {
+        FetchSlotPool(FetchLimits(.providerRequests, slots: 2, total: total))
+    }
 
     @Test func `grants its slots, queues some requests and rejects the rest`() {
         var pool = Self.pool()
@@ -22,6 +25,38 @@ import Testing
         #expect(pool.release() == nil && pool.release() == nil)
         #expect(pool.isIdle)
         #expect(pool.release() == nil && pool.inUse == 0)
+    }
+
+    @Test func `leaves half to other networks, and half of that to other addresses`() {
+        var pool = Self.pool(total: 16)
+        var (number, admitted): (UInt64, [Int]) = (1, [])
+        for member: UInt64 in 1...3 {
+            var count = 0
+            let owner = WorkOwner(group: 1, member: member)
+            while pool.hasCapacity(for: owner) {
+                #expect(pool.acquire(number, for: owner) != .rejected)
+                number += 1
+                count += 1
+            }
+            #expect(pool.acquire(number, for: owner) == .rejected)
+            admitted.append(count)
+        }
+        #expect(admitted == [4, 4, 0])
+        #expect(pool.acquire(number, for: WorkOwner(group: 2, member: 1)) == .queued)
+        // Networks take turns.
+        let first = pool.release(by: WorkOwner(group: 1, member: 1))
+        let second = pool.release(by: WorkOwner(group: 1, member: 1))
+        #expect(first == number || second == number)
+    }
+
+    @Test(arguments: [FetchPurpose.issuerKeys, .provider("wechat")])
+    func `one network does not keep every slot`(purpose: FetchPurpose) {
+        var pool = FetchSlotPool(purpose.limits)
+        var number: UInt64 = 1
+        for member: UInt64 in 1...3 {
+            while pool.acquire(number, for: WorkOwner(group: 1, member: member)) != .rejected { number += 1 }
+        }
+        #expect(number > 32 && pool.acquire(number, for: WorkOwner(group: 2, member: 1)) == .granted)
     }
 
     @Test func `removes abandoned waiters`() {

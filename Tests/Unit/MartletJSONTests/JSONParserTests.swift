@@ -56,6 +56,27 @@ import Testing
         #expect { try Self.parse(text) } throws: { ($0 as? JSONError)?.code == code }
     }
 
+    @Test func `counts values and members`() throws {
+        let values = JSONLimits(maximumDepth: 8, maximumBytes: 1000, maximumValues: 4)
+        for text in ["[1,2,3,4]", #"{"a":[1,2,3]}"#, #"[{"a":1},{"b":2}]"#, "[[[[]]]]"] {
+            _ = try JSON.parse(Array(text.utf8), limits: values)
+            _ = try JSON.members(of: Array(text.utf8), limits: values)
+        }
+        for text in ["[1,2,3,4,5]", #"{"a":[1,2,3,4]}"#, #"[{"a":1},{"b":2},3]"#, "[[[[[[]]]]]]"] {
+            #expect { try JSON.parse(Array(text.utf8), limits: values) } throws: {
+                ($0 as? JSONError)?.code == .jsonTooManyValues
+            }
+            #expect { try JSON.members(of: Array(text.utf8), limits: values) } throws: {
+                ($0 as? JSONError)?.code == .jsonTooManyValues
+            }
+        }
+        let members = JSONLimits(maximumDepth: 8, maximumBytes: 1000, maximumMembers: 2)
+        #expect(try JSON.members(of: Array(#"{"a":1,"b":[1,2,3]}"#.utf8), limits: members)?.count == 2)
+        #expect { try JSON.members(of: Array(#"{"a":1,"b":2,"c":3}"#.utf8), limits: members) } throws: {
+            ($0 as? JSONError)?.code == .jsonTooManyValues
+        }
+    }
+
     static let notUTF8: [[UInt8]] = [
         [0x80], [0xC0, 0x80], [0xC3], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80],
         [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFF],

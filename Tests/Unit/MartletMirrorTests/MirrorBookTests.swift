@@ -8,9 +8,9 @@ import Testing
 /// Which copies are sent, and where.
 @Suite struct `Copies that are sent` {
     private static func target(
-        _ ports: [UInt16], configure: (inout MirrorTarget) -> Void = { _ in }
+        _ ports: [UInt16], upstream: String = "shadow", configure: (inout MirrorTarget) -> Void = { _ in }
     ) -> MirrorTarget {
-        var target = MirrorTarget("shadow")
+        var target = MirrorTarget(upstream)
         target.endpoints = ports.map { port in
             MirrorTarget.Endpoint(
                 EndpointLink(.tcp(address: "127.0.0.1", port: port), tls: nil, version: .http1), host: "h:\(port)")
@@ -99,11 +99,31 @@ import Testing
         #expect(adopted == "drop" && last == "h:1" && book.counts == ["shadow": counts(failed: 1, dropped: 3)])
     }
 
+    @Test func `of one upstream take nothing from another`() {
+        let targets = [Self.target([1], upstream: "slow"), Self.target([2], upstream: "other")]
+        var book = MirrorBook()
+        book.adopt(targets)
+        func sent(_ upstream: String) -> Bool {
+            if case .send = book.begin(upstream) { true } else { false }
+        }
+        let first = (0..<65).map { _ in sent("slow") }
+        #expect(first == Array(repeating: true, count: 64) + [false])
+        let (other, collected, full) = (sent("other"), book.collect(for: "other"), book.collect(for: "slow"))
+        #expect(other && collected && !full)
+        // An upstream that has left and come back starts anew.
+        book.adopt([targets[1]])
+        book.adopt(targets)
+        book.finish("slow", isSent: true)
+        book.release("slow")
+        let again = (0..<65).map { _ in sent("slow") }
+        #expect(again.filter(\.self).count == 64)
+    }
+
     @Test func `have bodies of which 256 at most arrive at the same time`() {
         var book = Self.book(Self.target([1]))
         let first = (0..<256).map { _ in book.collect(for: "shadow") }
         let next = book.collect(for: "shadow")
-        book.release()
+        book.release("shadow")
         let last = book.collect(for: "shadow")
         #expect(first.allSatisfy { $0 } && !next && last && book.counts == ["shadow": counts(dropped: 1)])
     }

@@ -57,6 +57,19 @@ enum PageFixture {
             username: error == nil ? nil : "alice", error: error)
     }
 
+    static func registerByMail(_ error: RegistrationError? = nil) -> RegisterPage {
+        var page = register(error)
+        page.byMail = RegisterPage.ByMail(asksName: true, name: error == nil ? nil : "Ada")
+        return page
+    }
+
+    static func link(_ purpose: LinkPage.Purpose, _ error: LinkPageError? = nil) -> LinkPage {
+        LinkPage(
+            purpose, action: "/auth/link", csrf: "c5rf", minimumLength: 8, signIn: "/auth/sign-in",
+            address: error == nil ? nil : "ada@example.com", error: error, requestID: error == .failed ? requestID : nil
+        )
+    }
+
     static func account(
         name: String? = "Ada Lovelace", label: String = "Google", notice: AccountNotice? = nil,
         password: PasswordChangeError? = nil, isFresh: Bool = true, isUnconfirmed: Bool = false, grace: Int64 = 0
@@ -101,18 +114,25 @@ enum PageFixture {
         ("cancelled", .cancelled(.apple)), ("form-expired", .formExpired), ("failed", .failed),
         ("not-allowed", .notAllowed),
         ("unavailable", .unavailable(seconds: 5)), ("session-ended", .sessionEnded), ("confirm", .confirmIdentity),
-        ("deleted", .accountDeleted),
+        ("deleted", .accountDeleted), ("registered", .registered), ("reset", .passwordReset),
     ]
     static let messages: [(String, MessagePage.Message)] = [
         ("failed", .signInFailed), ("cross-site", .crossSite), ("not-allowed", .notAllowed), ("not-found", .notFound),
         ("invalid", .invalid), ("throttled", .throttled(seconds: 61)), ("unavailable", .unavailable(seconds: 5)),
         ("internal", .internalError), ("cookies", .cookiesNeeded), ("form-expired", .formExpired),
+        ("mail-sent", .mailSent),
+    ]
+    static let linkErrors: [(String, LinkPageError)] = [
+        ("address", .addressInvalid), ("short", .passwordTooShort(minimum: 8)), ("long", .passwordTooLong),
+        ("weak", .passwordTooWeak), ("link", .linkInvalid), ("throttled", .throttled(seconds: 60)),
+        ("unavailable", .unavailable(seconds: 5)), ("form-expired", .formExpired), ("cookies", .cookiesNeeded),
+        ("failed", .failed),
     ]
     static let registrationErrors: [(String, RegistrationError)] = [
         ("taken", .usernameTaken), ("invalid", .usernameInvalid), ("short", .passwordTooShort(minimum: 8)),
         ("long", .passwordTooLong), ("weak", .passwordTooWeak), ("throttled", .throttled(seconds: 60)),
         ("unavailable", .unavailable(seconds: 5)), ("form-expired", .formExpired), ("cookies", .cookiesNeeded),
-        ("failed", .failed),
+        ("failed", .failed), ("address", .addressInvalid), ("as-name", .addressAsName),
     ]
     static let accountNotices: [(String, AccountNotice)] = [
         ("linked", .linked(.weChat)), ("unlinked", .unlinked(.apple)), ("link-cancelled", .linkCancelled(.weChat)),
@@ -134,6 +154,12 @@ enum PageFixture {
             PageCase(
                 name: "sign-in-password", page: signIn(providers: []),
                 site: PageSite(title: "Example", accent: RGBColor(0x00AA77))),
+            PageCase(name: "register-by-mail", page: registerByMail()),
+            PageCase(name: "register-by-mail-name", page: registerByMail(.nameInvalid)),
+            PageCase(name: "forgot", page: link(.forgot)),
+            PageCase(name: "forgot-address", page: link(.forgot, .addressInvalid)),
+            PageCase(name: "verify", page: link(.verify(token: "mlt_x"))),
+            PageCase(name: "reset", page: link(.reset(token: "mlt_x"))),
             PageCase(name: "sign-in-none", page: SignInPage(providers: [], password: nil)),
             PageCase(
                 name: "sign-in-long",
@@ -157,6 +183,7 @@ enum PageFixture {
             PageCase(name: "sign-in-\(name)", page: signIn(notice, requestID: notice == .failed ? requestID : nil))
         }
         + registrationErrors.map { PageCase(name: "register-\($0)", page: register($1)) }
+        + linkErrors.map { PageCase(name: "link-\($0)", page: link(.reset(token: "mlt_x"), $1)) }
         + messages.map { name, message in
             PageCase(name: "message-\(name)", page: MessagePage(message, requestID: requestID, signIn: "/auth/sign-in"))
         }

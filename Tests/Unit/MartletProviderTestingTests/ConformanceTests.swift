@@ -69,7 +69,7 @@ private struct Faulty: LocallyVerifying {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct `The conformance suite` {
+@Suite(.timeLimit(.minutes(5))) struct `The conformance suite` {
     private func report(_ fault: Faulty.Fault, log: String = "") async -> ConformanceReport {
         var conformance = ProviderConformance(clock: .system) { Faulty(fault) }
         conformance.accepted = [Credential(bearer: Array(Faulty.key.utf8))]

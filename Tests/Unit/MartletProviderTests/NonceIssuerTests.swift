@@ -31,7 +31,7 @@ import Testing
     }
 
     private func use(_ nonce: String, at issuer: NonceIssuer) async -> String {
-        switch await issuer.consume(nonce) {
+        switch await issuer.consume(nonce, for: .anonymous) {
         case .found: "accepted"
         case .miss: "rejected"
         case .unavailable(let error): error.code.rawValue
@@ -138,7 +138,7 @@ import Testing
     @Test func `stores its key again if the store has lost it`() async throws {
         let issuer = issuer()
         let nonce = try await issuer.make()
-        try await store.partition(.keys).remove("test:nonce-key")
+        try await store.partition(.keys, for: .gateway).remove("test:nonce-key")
         time.advance(61)
         _ = try await issuer.make()
         try await until { store.writes.value.count { $0 == "test:nonce-key" } == 2 }
@@ -148,7 +148,7 @@ import Testing
     @Test func `adopts the key of the store, and still accepts nonces of its previous key`() async throws {
         let old = issuer()
         let before = try await old.make()
-        try await store.partition(.keys).remove("test:nonce-key")
+        try await store.partition(.keys, for: .gateway).remove("test:nonce-key")
         let new = issuer()
         let foreign = try await new.make()
         #expect(await use(foreign, at: old) == "rejected")

@@ -122,6 +122,23 @@ import Testing
                 + "id=0123456789abcdef subject=usr_1\n")
     }
 
+    @Test(arguments: ["mat_", "mrt_", "mct_", "mak_", "mlt_", "moc_"])
+    func `a token in a path is in no line`(prefix: String) {
+        for format in [AccessFormat.json, .text] {
+            for path in ["/reset/%", "/%/x", "/a/%.b/%", "/x;t=%"] {
+                let secret = "Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8s-QJZk3m_b2dXA"
+                var records = AccessLineFormatter(instanceID: "")
+                let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
+                write(
+                    Texts(path: path.replacing("%", with: prefix + secret)), time: 1, status: 200, key, format,
+                    to: &records)
+                let sink = Sink(format)
+                records.flush(to: sink, now: 0, isIdle: true)
+                #expect(!sink.text.contains("Yp7m") && sink.text.contains(path.replacing("%", with: prefix + "***")))
+            }
+        }
+    }
+
     @Test(arguments: [("\"", "\\\""), ("\\", "\\\\"), ("\n", "?"), ("\u{7F}", "?"), ("\u{1F}", "?"), ("é", "??")])
     func `a path is escaped wherever it needs it`(special: String, written: String) {
         for count in 0...20 {

@@ -36,6 +36,15 @@ import Testing
         #expect(kind(name, stripped: [name]) == expected)
     }
 
+    @Test(arguments: [
+        "-Content-Length", "Content--Length", "Content-Length-", "ContentLength", "-Transfer-Encoding",
+        "Transfer--Encoding", "TransferEncoding-",
+    ])
+    func `framing in another spelling is not forwarded`(_ name: String) {
+        #expect(kind(name) == .own)
+        #expect(kind(name.uppercased()) == .own && kind(name.lowercased()) == .own)
+    }
+
     @Test func `a cookie has a kind of its own where the gateway has cookies, and never passes by a list`() {
         #expect(kind("Cookie") == .plain && kind("COOKIE", cutsCookies: true) == .cookie)
         #expect(kind("Cookie", stripped: ["Cookie"]) == .proxyOnly)
@@ -94,7 +103,7 @@ import Testing
     }
 
     @Test func `an unknown code counts as a field of the gateway`() {
-        for code in UInt8(0)...15 { #expect(ClientField(code: code).rawValue == code) }
-        for code in UInt8(16)...255 { #expect(ClientField(code: code) == .own) }
+        for code in UInt8(0)...16 { #expect(ClientField(code: code).rawValue == code) }
+        for code in UInt8(17)...255 { #expect(ClientField(code: code) == .own) }
     }
 }

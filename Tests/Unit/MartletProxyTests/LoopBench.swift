@@ -77,7 +77,7 @@ final class LoopBench {
             snapshot: snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
                 mailbox: mailbox, verifier: Verifier(threads: 1, clock: source),
-                handshakePool: ThreadPool(name: "bench", threads: 1, queue: 1, niceness: 0, clock: source),
+                handshakePool: ThreadPool(.undivided, name: "bench", threads: 1, queue: 1, niceness: 0, clock: source),
                 mirror: settings.mirror),
             logs: LoopLogs(
                 access: access, debug: DebugLog(Logger(lines, minimum: .debug)),
@@ -231,7 +231,7 @@ final class LoopBench {
                 if loop.exchanges[exchange].request.check.isEmpty {
                     unsafe router.forward(request, head, &loop)
                 } else {
-                    router.respondToCheck(request, &loop)
+                    unsafe router.respondToCheck(request, head, &loop)
                 }
             case .rejected(let rejection): fatalError("rejected: \(rejection.failure.reason)")
             case .pending: fatalError("no route of the bench verifies a credential")

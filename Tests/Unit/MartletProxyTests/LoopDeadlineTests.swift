@@ -25,7 +25,7 @@ import Testing
             let setup = EventLoop.Setup(
                 id: 0, snapshot: LoopBenchSettings().snapshot(), listeners: [], resolved: [], mailbox: mailbox,
                 verifier: Verifier(threads: 1, clock: clock),
-                handshakes: ThreadPool(name: "bench", threads: 1, queue: 1, niceness: 0, clock: clock),
+                handshakes: ThreadPool(.undivided, name: "bench", threads: 1, queue: 1, niceness: 0, clock: clock),
                 connections: ConnectionLimit(), log: RecordedAccess(),
                 debug: DebugLog(Logger(RecordedLines(), minimum: .error)), clock: clock)
             self.time = time

@@ -4,9 +4,10 @@ import Testing
 @testable import MartletProxy
 
 @Suite struct `Escapes in a logged path` {
-    /// The edges of the ranges: printable ASCII without quotes and backslashes needs none.
+    /// The edges of the ranges: printable ASCII without quotes, backslashes and `_` needs none.
     private static let edges: [UInt8] = [
-        0x00, 0x01, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x5B, 0x5C, 0x5D, 0x7E, 0x7F, 0x80, 0x81, 0xA2, 0xDC, 0xFE, 0xFF,
+        0x00, 0x01, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x5B, 0x5C, 0x5D, 0x5E, 0x5F, 0x60, 0x7E, 0x7F, 0x80, 0x81, 0xA2,
+        0xDC, 0xFE, 0xFF,
     ]
 
     private func isNeeded(_ path: [UInt8]) -> Bool {
@@ -14,13 +15,14 @@ import Testing
     }
 
     private func mustBeEscaped(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte > 0x7E || byte == 0x22 || byte == 0x5C
+        byte < 0x20 || byte > 0x7E || byte == 0x22 || byte == 0x5C || byte == 0x5F
     }
 
     @Test(arguments: [
         ("", false), ("/", false), ("/a", false), ("/api/v1/users", false), ("/a b", false), ("/~a%20!#[]^", false),
         ("\"", true), ("\\", true), ("/a\"b", true), ("/a\\b", true), ("/a\tb", true), ("/a\u{7F}", true),
-        ("/\u{E9}", true), ("/a/long/path/of/words/\u{540D}", true), ("/a/long/path/of/words\n", true),
+        ("/\u{E9}", true), ("/reset/mlt_x", true), ("/a_b", true), ("/a/long/path/of/words/\u{540D}", true),
+        ("/a/long/path/of/words\n", true),
     ])
     func `are needed for quotes, backslashes, control bytes and bytes that are not ASCII`(
         _ path: String, _ expected: Bool

@@ -210,13 +210,13 @@ import Testing
         let plans = next.snapshot().routeLimits
         #expect(plans.plans[0].limits[0].table === former.plans[0].limits[0].table)
         #expect(plans.plans[0].limits[1].table !== former.plans[0].limits[1].table)
-        #expect(plans.plans[0].counter === former.plans[0].counter && plans.plans[0].concurrency == 3)
+        #expect(plans.plans[0].counter == former.plans[0].counter && plans.plans[0].concurrency == 3)
         // A counter outlives its route, because exchanges refer to it.
         var without = LoopBenchSettings()
         without.formerLimits = plans
         var again = next
         again.formerLimits = without.snapshot().routeLimits
-        #expect(again.snapshot().routeLimits.plans[0].counter === former.plans[0].counter)
+        #expect(again.snapshot().routeLimits.plans[0].counter == former.plans[0].counter)
     }
 
     @Test func `limits by the caller are found, and come last`() {

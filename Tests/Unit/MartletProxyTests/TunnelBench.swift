@@ -129,8 +129,8 @@ struct TunnelBench: ~Copyable {
         case .abort: return ["abort"]
         case .close:
             var actions: [String] = []
-            if tunnel.dequeueClose(for: .upstream, now: now) { actions.append(closeUp) }
-            if tunnel.dequeueClose(for: .downstream, now: now) { actions.append(closeDown) }
+            if tunnel.dequeueClose(for: .upstream) { actions.append(closeUp) }
+            if tunnel.dequeueClose(for: .downstream) { actions.append(closeDown) }
             return actions + advance()
         }
     }

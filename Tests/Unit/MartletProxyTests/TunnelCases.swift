@@ -107,7 +107,7 @@ extension TunnelCase {
             ]),
         TunnelCase(
             "between frames, and no side replies",
-            [(.end(.idle), ["close up 1001", "close down 1001"]), (.wait(999), []), (.wait(1), ["finish"])]),
+            [(.end(.idle), ["close up 1001", "close down 1001"]), (.wait(399), []), (.wait(1), ["finish"])]),
         TunnelCase(
             "between frames, and the client does not read",
             [
@@ -120,7 +120,7 @@ extension TunnelCase {
             [
                 (.client(WSFrame.clientTextStart), ["up 7"]), (.end(.idle), ["close down 1001"]),
                 (.client(WSFrame.clientTextEndAndText), ["up 1", "close up 1001"]),
-                (.wait(999), []), (.wait(1), ["finish"]),
+                (.wait(399), []), (.wait(1), ["finish"]),
             ]),
         TunnelCase(
             "within a long frame of the client",
@@ -132,7 +132,7 @@ extension TunnelCase {
         TunnelCase(
             "within a frame of the client that does not end",
             [
-                (.client(WSFrame.clientTextStart), ["up 7"]), (.end(.idle), ["close down 1001"]), (.wait(399), []),
+                (.client(WSFrame.clientTextStart), ["up 7"]), (.end(.idle), ["close down 1001"]), (.wait(199), []),
                 (.wait(1), ["finish"]),
             ]),
         TunnelCase(
@@ -145,7 +145,7 @@ extension TunnelCase {
         TunnelCase(
             "within a frame of the upstream that does not end",
             [
-                (.upstream(WSFrame.serverTextStart), ["down 3"]), (.end(.expired), ["close up 1001"]), (.wait(399), []),
+                (.upstream(WSFrame.serverTextStart), ["down 3"]), (.end(.expired), ["close up 1001"]), (.wait(199), []),
                 (.wait(1), ["abort"]),
             ]),
         TunnelCase(

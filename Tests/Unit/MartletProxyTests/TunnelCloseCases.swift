@@ -30,25 +30,25 @@ extension TunnelCase {
             [
                 (.client(WSFrame.clientCloseStart), ["up 7"]), (.end(.idle), ["close down 1001"]),
                 (.client(WSFrame.clientCloseEndAndText), ["up 1", "fin down"]), (.client(WSFrame.clientText), []),
-                (.upstream(WSFrame.serverText), []), (.wait(999), []), (.wait(1), ["finish"]),
+                (.upstream(WSFrame.serverText), []), (.wait(399), []), (.wait(1), ["finish"]),
             ]),
         TunnelCase(
             "within the upstream's Close, and more follows",
             [
                 (.upstream(WSFrame.serverCloseStart), ["down 3"]), (.end(.expired), ["close up 1001"]),
                 (.upstream(WSFrame.serverCloseEndAndText), ["down 1", "fin up"]), (.upstream(WSFrame.serverText), []),
-                (.client(WSFrame.clientText), []), (.wait(999), []), (.wait(1), ["finish"]),
+                (.client(WSFrame.clientText), []), (.wait(399), []), (.wait(1), ["finish"]),
             ]),
         TunnelCase(
             "within the client's Close that does not end",
             [
-                (.client(WSFrame.clientCloseStart), ["up 7"]), (.end(.idle), ["close down 1001"]), (.wait(399), []),
+                (.client(WSFrame.clientCloseStart), ["up 7"]), (.end(.idle), ["close down 1001"]), (.wait(199), []),
                 (.wait(1), ["finish"]),
             ]),
         TunnelCase(
             "within the upstream's Close that does not end",
             [
-                (.upstream(WSFrame.serverCloseStart), ["down 3"]), (.end(.idle), ["close up 1001"]), (.wait(399), []),
+                (.upstream(WSFrame.serverCloseStart), ["down 3"]), (.end(.idle), ["close up 1001"]), (.wait(199), []),
                 (.wait(1), ["abort"]),
             ]),
         TunnelCase(

@@ -80,7 +80,7 @@ private let millisecond: Int64 = 1_000_000
     @Test func `another protocol ends by a reset, without Close frames`() {
         var tunnel = opened("chat/2")
         let ending = tunnel.end(.idle, now: 0)
-        let closes = [tunnel.dequeueClose(for: .upstream, now: 0), tunnel.dequeueClose(for: .downstream, now: 0)]
+        let closes = [tunnel.dequeueClose(for: .upstream), tunnel.dequeueClose(for: .downstream)]
         let (reason, time) = (tunnel.closeReason, overdue(tunnel))
         #expect(ending == .abort && closes == [false, false] && reason == .idle && time == nil)
     }
@@ -97,24 +97,24 @@ private let millisecond: Int64 = 1_000_000
 
     @Test func `each side gets one Close, and none before the end`() {
         var tunnel = opened()
-        var dequeued = [tunnel.dequeueClose(for: .upstream, now: 0), tunnel.dequeueClose(for: .downstream, now: 0)]
+        var dequeued = [tunnel.dequeueClose(for: .upstream), tunnel.dequeueClose(for: .downstream)]
         _ = tunnel.end(.idle, now: 0)
         for peer in [Tunnel.Peer.downstream, .downstream, .upstream, .upstream] {
-            dequeued.append(tunnel.dequeueClose(for: peer, now: 0))
+            dequeued.append(tunnel.dequeueClose(for: peer))
         }
         #expect(dequeued == [false, false, true, false, true, false])
     }
 
-    @Test func `the replies have a second from the last of both Close frames`() {
+    @Test func `both sides have 400 ms from when the gateway ends it, and a frame in progress 200 of them`() {
         var tunnel = opened()
         let before = overdue(tunnel)
         _ = tunnel.end(.idle, now: 100 * millisecond)
         let pending = overdue(tunnel)
-        _ = tunnel.dequeueClose(for: .upstream, now: 200 * millisecond)
+        _ = tunnel.dequeueClose(for: .upstream)
         let half = overdue(tunnel)
-        _ = tunnel.dequeueClose(for: .downstream, now: 300 * millisecond)
+        _ = tunnel.dequeueClose(for: .downstream)
         let both = overdue(tunnel)
-        #expect(before == nil && pending == 500 && half == 500 && both == 1300)
+        #expect(before == nil && pending == 300 && half == 300 && both == 500)
     }
 
     // MARK: Disconnects

@@ -33,7 +33,7 @@ import Testing
                 (.wait(59_999), []), (.client(WSFrame.clientText), ["up 8"]), (.wait(59_999), []),
                 (.upstream(WSFrame.serverText), ["down 4"]), (.wait(59_999), []), (.upstream([]), []),
                 (.wait(59_999), []),
-                (.wait(1), ["end idle", "close up 1001", "close down 1001"]), (.wait(998), []),
+                (.wait(1), ["end idle", "close up 1001", "close down 1001"]), (.wait(398), []),
             ]
         ).run(&bench)
     }

@@ -90,6 +90,21 @@ struct OfferCase: CustomTestStringConvertible, Sendable {
         OfferCase("too many", seventeen, malformed),
     ]
 
+    static let unknown = Expected.rejected("request.protocol_unknown")
+
+    /// What an extended CONNECT asks for.
+    static let connects: [OfferCase] = [
+        OfferCase("WebSocket", "websocket", webSocket),
+        OfferCase("WebSocket in another case", "WebSocket", .accepted("WebSocket", isWebSocket: true)),
+        OfferCase("WebSocket where it is not allowed", "websocket", allowed: [], refused),
+        OfferCase("one that the route allows", "chat", allowed: ["chat"], .accepted("chat", isWebSocket: false)),
+        OfferCase("one that is not allowed", "chat", unknown), OfferCase("h2c", "h2c", unknown),
+        OfferCase("h2c in another case", "H2C", unknown),
+        OfferCase("h2c where it is allowed", "h2c", allowed: ["h2c"], unknown),
+        OfferCase("a version of WebSocket", "websocket/13", unknown),
+        OfferCase("a token that is no name of a protocol", "chat/", unknown),
+    ]
+
     static let requests: [OfferCase] = [
         OfferCase("with another method", "websocket", method: "POST", malformed),
         OfferCase("with another method, not allowed", "chat", method: "POST", refused),
@@ -180,6 +195,22 @@ struct SwitchCase: CustomTestStringConvertible, Sendable {
             #expect(example.expected == .accepted(name, isWebSocket: accepted.isWebSocket))
             // The example of RFC 6455 §1.3.
             #expect(accepted.accept == (accepted.isWebSocket ? "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" : ""))
+        }
+    }
+
+    @Test(arguments: OfferCase.connects)
+    func `is never ignored in an extended CONNECT`(example: OfferCase) throws {
+        let bytes = example.head
+        var head = RequestHead(maximumFields: 20)
+        var parser = RequestParser(maximumHeadBytes: 4096)
+        let outcome = parser.parse(bytes.span, into: &head)
+        try #require(outcome == .complete(bytes.count))
+        switch UpgradeOffer.read(head, bytes.span, allowed: example.allowed, isConnect: true) {
+        case .none: Issue.record("ignored")
+        case .rejected(let failure): #expect(example.expected == .rejected(failure.reason))
+        case .accepted(let accepted):
+            let name = String(decoding: bytes[accepted.name.bounds], as: UTF8.self)
+            #expect(example.expected == .accepted(name, isWebSocket: accepted.isWebSocket))
         }
     }
 

@@ -35,7 +35,10 @@ import Testing
     // MARK: Connecting
 
     private func connect(_ bench: LoopBench, _ endpoint: Int32 = 0) -> Result<Handle<UpstreamConnection>, Failure> {
-        bench.run { $0.upstreams.connect(to: EndpointIndex(rawValue: endpoint), .http1, &$0.context) }
+        bench.run {
+            $0.upstreams.connect(
+                to: EndpointIndex(rawValue: endpoint), .http1, DescriptorCharge(), &$0.context)
+        }
     }
 
     @Test func `a connection that is not established yet is registered`() throws {

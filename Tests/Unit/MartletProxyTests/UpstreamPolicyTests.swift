@@ -1,6 +1,8 @@
 import MartletBalancing
 import MartletConfig
+import MartletCore
 import MartletIO
+import MartletProvider
 import MartletReports
 import Testing
 
@@ -241,9 +243,84 @@ import Testing
         waiting.add(entry(1, deadline: 10))
         waiting.add(entry(2, .connection, deadline: 20, cluster: 3))
         waiting.add(entry(3, .connection, deadline: 20))
-        let taken = waiting.takePending().map { $0.exchange.index }
+        let clusters = waiting.pendingClusters.map(\.rawValue)
+        let taken = waiting.takePending(of: ClusterIndex(rawValue: 3)).map { $0.exchange.index }
         let left = waiting.takeDue(at: 100).map { $0.exchange.index }
-        #expect(taken == [2, 3] && left == [1])
+        #expect(clusters == [3, 0] && taken == [2] && left == [1, 3])
+    }
+
+    @Test func `for connections take turns by network`() {
+        let networks = (1...3).map {
+            ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 10, 0, 0, $0])
+        }
+        var waiting = DelayedRequests()
+        // Four of one network came before those of two others.
+        for (index, network) in [0, 0, 0, 0, 1, 2, 1].enumerated() {
+            var entry = entry(Int32(index), .connection, deadline: 20)
+            entry.network = networks[network]
+            waiting.add(entry)
+        }
+        let taken = waiting.takePending(of: ClusterIndex(rawValue: 0)).map { $0.exchange.index }
+        let isEmpty = waiting.isEmpty
+        #expect(taken == [0, 4, 5, 1, 6, 2, 3] && isEmpty)
+    }
+
+    @Test func `leave an eighth of many to other networks, and nothing of few`() {
+        let networks = (1...2).map {
+            ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 10, 0, 0, $0])
+        }
+        for (maximum, most) in [(128, 112), (64, 56), (63, 63), (2, 2)] {
+            let counter = DividedCounter(.upstreamRequests)
+            func enter(_ entry: inout DividedEntry, _ network: Int) -> Bool {
+                // The address is looked at where it may matter alone.
+                let isDivided = counter.isDivided(of: maximum)
+                return entry.enter(counter, maximum: maximum, for: isDivided ? networks[network] : nil)
+            }
+            var count = 0
+            for _ in 0..<maximum {
+                var entry = DividedEntry()
+                guard enter(&entry, 0) else { break }
+                count += 1
+            }
+            #expect(count == most, "\(maximum)")
+            for _ in 0..<3 {
+                var other = DividedEntry()
+                let isLeft = enter(&other, 1)
+                #expect(isLeft == (most < maximum) && other.isEntered == isLeft, "\(maximum)")
+                other.leave()
+                #expect(!other.isEntered)
+            }
+        }
+    }
+
+    @Test func `that connections carry are counted until they have none`() {
+        let breaker = Breaker(BreakerConfiguration(), UpstreamCounters())
+        var first = Forwarding()
+        var second = Forwarding()
+        let entered = [
+            first.enter(breaker, for: nil), first.carry(breaker, maximum: 1, for: nil),
+            second.enter(breaker, for: nil), second.carry(breaker, maximum: 1, for: nil),
+        ]
+        #expect(entered == [true, true, true, false])
+        first.stopCarrying()
+        let isCarried = second.carry(breaker, maximum: 1, for: nil)
+        #expect(isCarried)
+        second.end()
+        let isFree = first.carry(breaker, maximum: 1, for: nil)
+        #expect(isFree)
+    }
+
+    @Test func `for full connections are looked at again when those carry more or fewer`() {
+        let cluster = ClusterIndex(rawValue: 0)
+        var waiting = DelayedRequests()
+        let before = waiting.mayCarryMore(cluster, carried: 56, at: 0)
+        waiting.tried(cluster, carried: 56, at: 0)
+        let after = [(56, 1), (55, 1), (57, 1), (56, 5_000_000)].map {
+            waiting.mayCarryMore(cluster, carried: $0.0, at: Int64($0.1))
+        }
+        waiting.tried(cluster, carried: nil, at: 6_000_000)
+        let sent = waiting.mayCarryMore(cluster, carried: 56, at: 6_000_001)
+        #expect(before && after == [false, true, true, true] && sent)
     }
 
     @Test func `shorten the loop's sleep`() {

@@ -64,13 +64,40 @@ private func read(
     }
 
     @Test(arguments: ["$100\r\n", "+", "*10\r\n$20\r\n12345678901234567890\r\n$600\r\n"])
-    func `rejects a reply that is too large before it is complete`(start: String) {
+    func `keeps nothing of a reply that is too large`(start: String) throws {
         var limits = RESPReader.Limits()
         limits.bytes = 64
-        let text = start + String(repeating: "x", count: 65)
         for chunkSize in [1, 7, 1000] {
-            let error = #expect(throws: StoreError.self) { try read(text, chunkSize: chunkSize, limits: limits) }
-            #expect(error?.code == .redisReplyTooLarge)
+            let text = start + String(repeating: "x", count: 65)
+            #expect(try read(text, chunkSize: chunkSize, limits: limits) == [])
+        }
+    }
+
+    @Test func `skips a reply that is too large, and no other`() throws {
+        var limits = RESPReader.Limits()
+        limits.bytes = 64
+        let large = String(repeating: "y", count: 65)
+        let text =
+            "+OK\r\n$65\r\n\(large)\r\n:1\r\n+\(large)\r\n*2\r\n:1\r\n$65\r\n\(large)\r\n-ERR \(large)\r\n$5\r\nhello\r\n"
+            + "*3\r\n*2\r\n$-1\r\n$30\r\n\(large.prefix(30))\r\n*-1\r\n$20\r\n\(large.prefix(20))\r\n:2\r\n"
+        let replies: [RedisReply] = [
+            .status("OK"), .tooLarge, .integer(1), .tooLarge, .tooLarge, .tooLarge, .bytes(Array("hello".utf8)),
+            .tooLarge, .integer(2),
+        ]
+        for chunkSize in 1...text.utf8.count {
+            #expect(try read(text, chunkSize: chunkSize, limits: limits) == replies, "\(chunkSize)")
+        }
+        limits.bytes = 1024 * 1024
+        let huge = "$3000000\r\n\(String(repeating: "z", count: 3_000_000))\r\n+OK\r\n"
+        #expect(try read(huge, chunkSize: 16 * 1024, limits: limits) == [.tooLarge, .status("OK")])
+    }
+
+    @Test func `a line ends with a carriage return and a line feed, not with one of them`() throws {
+        let text = "-ERR\nTx\r+\n&\r\n+OK\r\n$2\r\n\r\n\r\n:1\r\n"
+        let whole = try read(text, chunkSize: 1000, limits: RESPReader.Limits())
+        #expect(whole.count == 4 && whole[1] == .status("OK") && whole[2] == .bytes(Array("\r\n".utf8)))
+        for chunkSize in 1...text.utf8.count {
+            #expect(try read(text, chunkSize: chunkSize, limits: RESPReader.Limits()) == whole, "\(chunkSize)")
         }
     }
 

@@ -14,7 +14,7 @@ import Testing
             "ERR Error running script (call to f_0f): @user_script:1: @user_script: 1: -READONLY You can't write",
             "READONLY"
         ),
-        ("ERR Error running script (call to f_0f): @user_script:1: @user_script: 1: -WRONGTYPE Operation", "ERR"),
+        ("ERR Error running script (call to f_0f): @user_script:1: @user_script: 1: -WRONGTYPE Operation", "WRONGTYPE"),
         ("ERR Error running script (call to f_0f): @user_script:1: user_script:1: oh: -x", "ERR"),
         ("ERR Error running script: -", "ERR"), ("ERR Error running script: -OOM", "OOM"),
         ("ERR The user executing the script can't run this command or subcommand script: 0f", "NOPERM"),

@@ -26,7 +26,7 @@ private struct Stand {
     }
 
     func store(_ base: any SharedStoring, _ seal: StoreSeal, _ purpose: StorePurpose) -> any SharedStoring {
-        SealedStore(base, seal: seal).partition(purpose)
+        SealedStore(base, seal: seal).partition(purpose, for: .gateway)
     }
 }
 
@@ -48,13 +48,13 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
     private let minute = Duration.seconds(60)
 
     private func raw(_ key: String, _ purpose: StorePurpose) async -> [UInt8]? {
-        found(await base.partition(purpose).value(for: key))
+        found(await base.partition(purpose, for: .gateway).value(for: key))
     }
 
     @Test(arguments: StorePurpose.allCases)
     func `reads what it has written, and nothing that others wrote`(purpose: StorePurpose) async throws {
         let seal = try stand.seal(1)
-        let (store, plain) = (stand.store(base, seal, purpose), base.partition(purpose))
+        let (store, plain) = (stand.store(base, seal, purpose), base.partition(purpose, for: .gateway))
         let kind = SealedKind(purpose)
         let value = Array("value".utf8)
         try await store.set(value, for: "k", lifetime: minute)
@@ -88,7 +88,7 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
         try await stand.store(base, seal, purpose).set([7], for: "k", lifetime: minute)
         let stored = try #require(await raw("k", purpose))
         for other in StorePurpose.allCases where SealedKind(other) != SealedKind(purpose) {
-            try await base.partition(other).set(stored, for: "k", lifetime: minute)
+            try await base.partition(other, for: .gateway).set(stored, for: "k", lifetime: minute)
             #expect(found(await stand.store(base, seal, other).value(for: "k")) == nil, "\(other)")
         }
     }
@@ -108,12 +108,12 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
     @Test func `uses what it only observes, and counts it`() async throws {
         let seal = try stand.seal(1, mode: .observe)
         let store = stand.store(base, seal, .codes)
-        try await base.partition(.codes).set([7], for: "k", lifetime: minute)
+        try await base.partition(.codes, for: .gateway).set([7], for: "k", lifetime: minute)
         #expect(found(await store.value(for: "k")) == [7] && seal.failures.counts[.code] == 1)
         try await store.set([7], for: "k", lifetime: minute)
         var stored = try #require(await raw("k", .codes))
         stored[stored.count - 1] = 8
-        try await base.partition(.codes).set(stored, for: "k", lifetime: minute)
+        try await base.partition(.codes, for: .gateway).set(stored, for: "k", lifetime: minute)
         #expect(found(await store.value(for: "k")) == [8] && seal.failures.counts[.code] == 2)
         #expect(stand.log.lines.value.count == 1)
         let line = try #require(stand.log.lines.value.first)
@@ -122,7 +122,7 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
 
     @Test func `reads unsealed values until an instant`() async throws {
         let seal = try stand.seal(1, until: 1_800_000_001)
-        try await base.partition(.codes).set([7], for: "k", lifetime: minute)
+        try await base.partition(.codes, for: .gateway).set([7], for: "k", lifetime: minute)
         #expect(found(await stand.store(base, seal, .codes).value(for: "k")) == [7])
         #expect(seal.failures.counts[.code] == 0)
         // A seal that does not verify is none that is missing.
@@ -135,7 +135,7 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
     @Test func `agrees on a key in place of one that does not verify, and on nothing else`() async throws {
         let seal = try stand.seal(1)
         for purpose in StorePurpose.allCases {
-            try await base.partition(purpose).set([7], for: "k", lifetime: minute)
+            try await base.partition(purpose, for: .gateway).set([7], for: "k", lifetime: minute)
             let store = stand.store(base, seal, purpose)
             #expect(try await store.setIfAbsent([8], for: "k", lifetime: minute) == (purpose == .keys))
             #expect(try await store.setIfAbsent([9], for: "k", lifetime: minute) == false)

@@ -50,6 +50,8 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
             .upgradeRefused, 400, "Bad Request", "request_invalid", "request.upgrade_not_allowed", grpc: 3,
             closes: true),
         FailureCase(
+            .protocolUnknown, 501, "Not Implemented", "request_invalid", "request.protocol_unknown", grpc: 12),
+        FailureCase(
             .upgradeMalformed, 400, "Bad Request", "request_invalid", "request.upgrade_malformed", grpc: 3,
             closes: true),
         FailureCase(
@@ -63,6 +65,9 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
         FailureCase(
             .tooManyConnections, 503, "Service Unavailable", "overloaded", "server.too_many_connections", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1, closes: true),
+        FailureCase(
+            .bodiesOverShare, 503, "Service Unavailable", "overloaded", "request.bodies_over_share", grpc: 14,
+            fields: ["Retry-After: 1"], retryAfter: 1),
         FailureCase(
             .tooManyUnderWay, 503, "Service Unavailable", "overloaded", "limits.concurrency_exceeded", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1),

@@ -120,7 +120,20 @@ import Testing
         let caller = principal(["email": "a@example.com", "email_verified": verified])
         let claims = try Self.claims(Self.line(signer, caller).text, signer)
         #expect(claims["email"] == (isThere ? "a@example.com" : nil))
-        #expect(claims.count == (isThere ? 7 : 6))
+        #expect(claims["email_verified"] == (isThere ? true : nil))
+        #expect(claims.count == (isThere ? 8 : 6))
+    }
+
+    @Test(arguments: [(JSONValue.bool(true), true), (.bool(false), false), ("true", false), (.null, false)])
+    func `say beside an e-mail whether it is verified`(verified: JSONValue, expected: Bool) throws {
+        let signer = try AssertionSigner(Self.configuration())
+        let caller = principal(["email": "a@example.com", "email_verified": verified])
+        let injection = Self.injection([header("X-Mail", .claim("email"))])
+        let claims = try Self.claims(Self.line(signer, caller, injection).text, signer)
+        #expect(claims["email"] == "a@example.com" && claims["email_verified"] == .bool(expected))
+        let without = try Self.claims(
+            Self.line(signer, principal(["email_verified": verified]), injection).text, signer)
+        #expect(without["email_verified"] == nil)
     }
 
     @Test func `expire with the credential`() throws {

@@ -176,15 +176,29 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         let set = PrincipalAttribute.allCases.map {
             header("X-\($0.rawValue.replacing("_", with: "-"))", .attribute($0))
         }
-        let (text, dropped) = try render(set, principal(sessionID: "sid"), name: "orders")
+        let caller = principal(["email": "a@b.c", "email_verified": true], sessionID: "sid")
+        let (text, dropped) = try render(set, caller, name: "orders")
         #expect(
             Set(text.split(separator: "\r\n").map(String.init)) == [
                 "X-subject: apple:001.abc", "X-provider: apple", "X-issuer: https://appleid.apple.com",
                 "X-route: orders",
                 "X-provider-subject: 001.abc", "X-session-id: sid", "X-auth-time: 900", "X-expires-at: 5000",
+                "X-email: a@b.c",
             ])
         #expect(dropped.isEmpty)
         #expect(try !render(set, principal()).0.contains("X-session-id"))
+    }
+
+    @Test func `have an address only where it is verified`() throws {
+        let set = [header("X-Mail", .attribute(.email)), header("X-Or", .attribute(.email), fallback: "none")]
+        #expect(
+            try render(set, principal(["email": "a@b.c", "email_verified": true])).0
+                == "X-Mail: a@b.c\r\nX-Or: a@b.c\r\n")
+        for verified: JSONValue in [false, "true", 1, .null] {
+            let caller = principal(["email": "ceo@victim.example", "email_verified": verified])
+            #expect(try render(set, caller).0 == "X-Or: none\r\n")
+        }
+        #expect(try render(set, principal(["email": "ceo@victim.example"])).0 == "X-Or: none\r\n")
     }
 
     @Test func `without a principal have defaults and the route's name only`() throws {

@@ -41,6 +41,9 @@ import Testing
             ("/users/(\\d+)", "/u?id=$1", "/users/12", "", "/u?id=12"),
             ("/users/(\\d+)", "/u?id=$1", "/users/12", "?a=b&c", "/u?id=12&a=b&c"),
             ("/users/(\\d+)", "/u?id=$1", "/users/12", "?", "/u?id=12"),
+            // The client's comes last: nothing that an API has to trust.
+            ("/(.*)", "/$1?role=user", "/a", "?role=admin", "/a?role=user&role=admin"),
+            ("/users/(.+)", "/u?id=$1", "/users/1&role=admin", "", "/u?id=1%26role%3Dadmin"),
             ("/users/(.+)", "/u?id=$1&x=1", "/users/a&b=c", "", "/u?id=a%26b%3Dc&x=1"),
             ("/users/(.+)", "/u?id=$1", "/users/a%20b/c", "", "/u?id=a%20b/c"),
             ("/(.)(.)(.)(.)(.)(.)(.)(.)(.)", "/$9$8$7$6$5$4$3$2$1", "/123456789", "", "/987654321"),

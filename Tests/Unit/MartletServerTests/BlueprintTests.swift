@@ -69,6 +69,8 @@ private struct SourceStub: Authenticating {
         ("prefix: k_", nil), ("prefix: m", "tokens that begin with 'm', as the gateway's own do"),
         ("prefix: ''", "tokens with an empty prefix, which every token has"),
         ("prefix: mat_", "tokens that begin with 'mat_', which are the gateway's own"),
+        ("prefix: mlt_x", "tokens that begin with 'mlt_', which are the gateway's own"),
+        ("prefix: mak_", "tokens that begin with 'mak_', which are the gateway's own"),
         ("prefix: mrt_x", "tokens that begin with 'mrt_', which are the gateway's own"), ("header: X-Api-Key", nil),
         ("header: authorization", "the header 'authorization', which has a meaning of its own"),
         ("header: Cookie", "the header 'Cookie', which has a meaning of its own"),
@@ -176,6 +178,54 @@ private struct SourceStub: Authenticating {
                             + "no logout ends them: write credentials: [session], or [session, direct] if that is intended "
                             + "[config.insecure]"
                     ] : []))
+    }
+
+    @Test(arguments: [
+        ("browser: { origin: https://app.example.com, register: true }", "", true),
+        ("browser: { origin: https://app.example.com, register: true }", ", reset: true", false),
+        ("browser: { origin: https://app.example.com, register: true }", ", register: { enabled: true }", false),
+        ("browser: { origin: https://app.example.com }", "", false),
+    ])
+    func `warns of names that can be taken without a proof`(browser: String, more: String, warns: Bool) {
+        var registry = ProviderRegistry()
+        BundledProviders.register(in: &registry)
+        let text = """
+            version: 1
+            sessions: {}
+            accounts: { url: "sqlite:m.db" }
+            \(browser)
+            providers: { staff: { kind: password, users: accounts\(more) } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, auth: none, upstream: echo }]
+            """
+        let (_, diagnostics) = Blueprint.read(
+            text: text, name: "gw.yaml", registry: registry, environment: { _ in nil })
+        let found = diagnostics.sorted.map(\.description).filter { $0.contains("nothing proves whose it is") }
+        #expect(found.count == (warns ? 1 : 0), "\(diagnostics.sorted)")
+        #expect(found.allSatisfy { $0.contains("gw.yaml:4:") && $0.hasSuffix("[config.insecure]") })
+    }
+
+    @Test(arguments: [
+        ("", "admin", true), ("", "a@example.com", true), (", reset: true", "admin", true),
+        (", reset: true", "a@example.com", false),
+    ])
+    func `warns of claims for a name that anyone may take first`(more: String, name: String, warns: Bool) {
+        var registry = ProviderRegistry()
+        BundledProviders.register(in: &registry)
+        let text = """
+            version: 1
+            sessions: {}
+            accounts: { url: "sqlite:m.db", bootstrap: [{ provider: staff, provider_subject: "\(name)", claims: { role: x } }] }
+            browser: { origin: https://app.example.com, register: true }
+            providers: { staff: { kind: password, users: accounts\(more) } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, auth: none, upstream: echo }]
+            """
+        let (_, diagnostics) = Blueprint.read(
+            text: text, name: "gw.yaml", registry: registry, environment: { _ in nil })
+        let found = diagnostics.sorted.map(\.description).filter { $0.contains("first gets these claims") }
+        #expect(found.count == (warns ? 1 : 0), "\(diagnostics.sorted)")
+        #expect(found.allSatisfy { $0.contains("gw.yaml:3:") && $0.hasSuffix("[config.insecure]") })
     }
 
     @Test func `reports the errors of all blocks together`() throws {

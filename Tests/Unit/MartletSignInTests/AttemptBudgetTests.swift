@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func budget(_ attempts: Int = 10) -> AttemptBudget {
-        AttemptBudget(FailureLimit(attempts: attempts, window: .seconds(100)))
+        AttemptBudget(.logins, FailureLimit(attempts: attempts, window: .seconds(100)))
     }
 
     /// How many attempts fail until one is rejected.
@@ -110,9 +110,9 @@ import Testing
     }
 
     @Test func `handles extreme limits`() {
-        let wide = AttemptBudget(FailureLimit(attempts: .max, window: .seconds(1)))
+        let wide = AttemptBudget(.logins, FailureLimit(attempts: .max, window: .seconds(1)))
         #expect(Self.failures(of: wide, from: nil, most: 100) == 100)
-        let none = AttemptBudget(FailureLimit(attempts: 0, window: .zero))
+        let none = AttemptBudget(.logins, FailureLimit(attempts: 0, window: .zero))
         #expect(Self.failures(of: none, from: Self.four(192, 0, 2, 1)) == 1)
     }
 

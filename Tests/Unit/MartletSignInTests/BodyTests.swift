@@ -74,6 +74,25 @@ import Testing
         #expect(reply.summary == "413 request_too_large signin.body_too_large")
     }
 
+    @Test(arguments: [true, false])
+    func `a body has at most 32 members`(isForm: Bool) async {
+        func body(_ count: Int) -> [UInt8] {
+            let more = (1..<count).map { isForm ? "a\($0)=1" : "\"a\($0)\":1" }
+            let members = [isForm ? "proof=anna" : #""proof":"anna""#] + more
+            return Array((isForm ? members.joined(separator: "&") : "{\(members.joined(separator: ","))}").utf8)
+        }
+        let type = isForm ? Stand.form : Stand.json
+        #expect(await Stand().send("POST", "/auth/login/apple", type: type, body(32)).summary == "200")
+        let reason = isForm ? "signin.bad_form" : "json.too_many_values"
+        for count in [33, 5000] {
+            let more = await Stand().send("POST", "/auth/login/apple", type: type, body(count))
+            #expect(more.summary == "400 request_invalid \(reason)")
+        }
+        let zeros = Array(repeating: "0", count: 255).joined(separator: ",")
+        let many = await Stand().post("/auth/login/apple", #"{"proof":"anna","a":[\#(zeros)]}"#)
+        #expect(many.summary == "400 request_invalid json.too_many_values")
+    }
+
     static let documents: [(String, String)] = [
         (#"{"proof":"anna"}"#, "200"), (#" {"proof":"anna","unknown":[1,{"a":null}]} "#, "200"),
         (#"{"proof":"anna","full_name":null,"secret":null}"#, "200"), (#"{"\u0070roof":"\u0061nna"}"#, "200"),

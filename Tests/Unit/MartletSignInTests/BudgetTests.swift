@@ -44,6 +44,25 @@ import Testing
         ]
     }
 
+    @Test func `a network that sends what cannot be read is refused, and no other`() async {
+        let stand = Stand()
+        for _ in 0..<600 {
+            _ = await Self.post(stand, "/auth/login/password", "{")
+            _ = await stand.send("POST", "/auth/nonce", type: "text/plain", Array("x".utf8), from: Self.here)
+            _ = await stand.send("POST", "/auth/refresh", type: "text/plain", Array("x".utf8), from: Self.here)
+        }
+        let failure = stand.endpoints.rejection(of: Self.here)
+        #expect(failure?.status == 429 && failure?.reason == .signInBudgetExceeded && failure?.retryAfter == 1)
+        #expect(stand.endpoints.rejection(of: Self.elsewhere) == nil && stand.endpoints.rejection(of: nil) == nil)
+        stand.time.advance(seconds: 1)
+        #expect(stand.endpoints.rejection(of: Self.here) == nil)
+        // What is read and rejected has budgets of its own.
+        let other = Stand()
+        other.password.script.withLock { $0.error = .rejected("test.reason") }
+        for _ in 0..<Self.most { _ = await Self.post(other, "/auth/login/password", #"{"proof":"anna"}"#) }
+        #expect(other.endpoints.rejection(of: Self.here) == nil)
+    }
+
     @Test(arguments: [
         ("/auth/nonce", "", 2000, 0), ("/auth/login/apple", #"{"proof":"anna"}"#, 600, 1),
         ("/auth/login/password", #"{"proof":"anna"}"#, 600, 2),

@@ -156,6 +156,21 @@ import Testing
         #expect(stand.sessions.entries.isEmpty)
     }
 
+    @Test func `takes no store where the provider rejects whatever is sent`() async throws {
+        let stand = Stand()
+        let session = try await stand.login("password", "anna")
+        let logins = stand.password.script.value.logins
+        stand.password.script.withLock { $0.rejection = .throttled("test.flooded", retryAfter: .seconds(3)) }
+        let proof = #"{"provider":"password","proof":"anna"}"#
+        let again = await stand.post("/auth/reauthenticate", bearer: session, proof)
+        #expect(again.summary == "429 throttled test.flooded")
+        stand.store.isUnavailable = true
+        let reply = await stand.post("/auth/login/password", proof)
+        #expect(reply.summary == "429 throttled test.flooded" && reply.response.failure?.retryAfter == 3)
+        #expect(stand.password.script.value.logins == logins)
+        #expect(stand.endpoints.setup.providers[1].logins.counts.failures == 2)
+    }
+
     // Nonce and refresh
 
     @Test func `may use a nonce once`() async throws {
@@ -168,21 +183,23 @@ import Testing
             "apple",
             services: .init(
                 clock: stand.time.clock, http: Unreachable(), store: stand.store,
-                hashing: ThreadPool(name: "test", threads: 1, queue: 1, niceness: 0, clock: stand.time.clock),
+                hashing: ThreadPool(
+                    .undivided, name: "test", threads: 1, queue: 1, niceness: 0, clock: stand.time.clock),
                 users: nil)
         )
-        guard case .found = await context.consumeNonce(nonce) else {
+        let login = AuthenticationContext(now: stand.time.clock.unixTime, deadline: .never)
+        guard case .found = await context.consumeNonce(nonce, in: login) else {
             Issue.record("not found")
             return
         }
-        guard case .miss = await context.consumeNonce(nonce) else {
+        guard case .miss = await context.consumeNonce(nonce, in: login) else {
             Issue.record("found twice")
             return
         }
         let other = try #require(await stand.post("/auth/nonce", "{}")["nonce"])
         #expect(other != nonce)
         stand.time.advance(seconds: 301)
-        guard case .miss = await context.consumeNonce(other) else {
+        guard case .miss = await context.consumeNonce(other, in: login) else {
             Issue.record("found too late")
             return
         }

@@ -19,7 +19,10 @@ import Testing
         let engine = SQLiteEngine(
             path: folder.file("accounts.db"), options: SQLiteOptions(), schema: Schema(.sqlite), clock: .system,
             logger: .silent)
-        let accounts = AccountStore(engine, clock: .system, logger: .silent)
+        // Behind that of providers: a credential of the second in which an identity was unlinked is an old one.
+        let time = ManualTime()
+        time.advance(seconds: -10)
+        let accounts = AccountStore(engine, clock: time.clock, logger: .silent)
         try await accounts.start()
         let policy = SessionPolicy(
             accessTTL: .seconds(900), refreshTTL: .seconds(60 * 86_400), idleTimeout: .seconds(30 * 86_400),
@@ -47,7 +50,7 @@ import Testing
             #expect(password["subject"] == subject && password.object["new_account"]?.bool == false)
             let session = await stand.send("GET", "/auth/session", bearer: password["access_token"])
             #expect(session.object["claims"]?.object == ["name": "Anna"])
-            let now = UnixTime(seconds: 0)
+            let now = UnixTime(seconds: stand.time.now)
             let identity = Identity(
                 providerSubject: "anna", issuer: "i", claims: [:], authTime: now, issuedAt: now, expiresAt: now)
             let subjects = AccountSubjects(accounts: accounts, clock: .system)

@@ -75,7 +75,7 @@ import Testing
     @Test func `waits for the first, but not past its deadline`() async throws {
         let stand = Self.stand()
         let setup = stand.endpoints.setup
-        let first = LoginRepetition(Self.repetition("one"), provider: "apple", setup: setup)
+        let first = LoginRepetition(Self.repetition("one"), provider: "apple", for: .anonymous, setup: setup)
         guard case .first = try await first.claim(until: .never) else {
             Issue.record("not the first")
             return
@@ -93,12 +93,12 @@ import Testing
 
     @Test func `decrypts nothing without the request's own key`() async throws {
         let setup = Self.stand().endpoints.setup
-        let first = LoginRepetition(Self.repetition("one"), provider: "apple", setup: setup)
+        let first = LoginRepetition(Self.repetition("one"), provider: "apple", for: .anonymous, setup: setup)
         _ = try await first.claim(until: .never)
         await first.complete(Array("mat_planted".utf8))
         let other = SignIn.Repetition(name: "one", key: Secret([UInt8](repeating: 8, count: 32)))
         await #expect(throws: StoreError.self) {
-            try await LoginRepetition(other, provider: "apple", setup: setup)
+            try await LoginRepetition(other, provider: "apple", for: .anonymous, setup: setup)
                 .claim(until: setup.clock.monotonicTime)
         }
     }

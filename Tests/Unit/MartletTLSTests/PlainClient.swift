@@ -62,6 +62,23 @@ import MartletTesting
     var version: String { unsafe String(cString: SSL_get_version(ssl)) }
     var cipher: String { unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))) }
 
+    /// How many bytes the server takes before the handshake of the next connection.
+    var earlyBytes: UInt32 { unsafe SSL_SESSION_get_max_early_data(SSL_get_session(ssl)) }
+    /// Whether records are compressed.
+    var isCompressed: Bool { unsafe SSL_get_current_compression(ssl) != nil }
+
+    /// Sends bytes before the handshake, whatever the server of the session has permitted.
+    /// - Returns: whether they were sent.
+    func sendEarly(_ bytes: [UInt8]) -> Bool {
+        guard let session = unsafe SSL_get_session(ssl), unsafe SSL_SESSION_set_max_early_data(session, 1024) == 1
+        else { return false }
+        var count = 0
+        return unsafe SSL_write_early_data(ssl, bytes, bytes.count, &count) == 1 && count == bytes.count
+    }
+
+    /// Whether the server took them.
+    var wasEarlyAccepted: Bool { unsafe SSL_get_early_data_status(ssl) == SSL_EARLY_DATA_ACCEPTED }
+
     /// The common name of the server's certificate.
     var peer: String? {
         guard let certificate = unsafe SSL_get0_peer_certificate(ssl) else { return nil }

@@ -8,7 +8,9 @@ import Testing
 
 /// A clock that a test advances.
 private final class ManualClock: Sendable {
-    private let seconds = Mutex<Int64>(1_000_000)
+    private let seconds: Mutex<Int64>
+
+    init(seconds: Int64 = 1_000_000) { self.seconds = Mutex(seconds) }
 
     func move(by more: Duration) { seconds.withLock { $0 += more.wholeSeconds } }
 
@@ -155,6 +157,25 @@ private final class ManualClock: Sendable {
         var pair = try EnginePair(client.makeEngine(serverName: "a.example.com"), other.makeEngine())
         pair.exchange()
         #expect(pair.serverFailure?.code == .tlsCertificateUntrusted)
+    }
+
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func `ends when the client's certificate has expired`(version: Int32) throws {
+        // The certificate is good for a day.
+        let time = ManualClock(seconds: Clock.system.unixTime.seconds + 23 * 3600)
+        let server = try server(tickets: TLSTicketKeys(clock: time.clock)) { demand(&$0, .required) }
+        func client(after session: PlainClient?) throws -> PlainClient {
+            let client = try PlainClient(
+                .init(versions: version...version, identity: certificates.client, session: session))
+            var peer = try EnginePeer(server.makeEngine())
+            #expect(client.talk(to: &peer) == nil)
+            return client
+        }
+        let first = try client(after: nil)
+        let second = try client(after: first)
+        time.move(by: .seconds(2 * 3600))
+        let third = try client(after: second)
+        #expect(!first.isResumed && second.isResumed && !third.isResumed)
     }
 }
 

@@ -187,6 +187,21 @@ import Testing
         #expect(isEstablished)
     }
 
+    @Test func `takes no data before the handshake, and compresses none`() throws {
+        let context = try server()
+        let first = try PlainClient(.init(versions: TLS1_3_VERSION...TLS1_3_VERSION))
+        var peer = try EnginePeer(context.makeEngine())
+        #expect(first.talk(to: &peer) == nil)
+        #expect(first.earlyBytes == 0 && !first.isCompressed)
+        // A client that sends some nevertheless is resumed without them.
+        let again = try PlainClient(.init(versions: TLS1_3_VERSION...TLS1_3_VERSION, session: first))
+        #expect(again.sendEarly(Array("GET /pay HTTP/1.1\r\n".utf8)))
+        var next = try EnginePeer(context.makeEngine())
+        #expect(again.talk(to: &next) == nil)
+        let isUnread = next.plaintext.isEmpty
+        #expect(again.isResumed && !again.wasEarlyAccepted && isUnread)
+    }
+
     @Test(arguments: [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", ErrorCode.tlsHTTPRequest), ("POST /x HTTP/1.1\r\n", .tlsHTTPRequest),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .tlsNotTLS), ("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n", .tlsNotTLS),

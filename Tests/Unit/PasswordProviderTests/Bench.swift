@@ -28,12 +28,14 @@ struct Bench: Sendable {
     ///   - yaml: the provider's block, a line each.
     ///   - file: the path of the configuration file.
     ///   - queue: how many hashes may be queued.
-    ///   - perNetwork: how many of them for one network.
-    init(_ yaml: [String] = [], file: String = "config.yaml", queue: Int = 256, perNetwork: Int? = nil) throws {
+    ///   - bound: how they are divided.
+    init(
+        _ yaml: [String] = [], file: String = "config.yaml", queue: Int = 256, bound: SharedBound = .undivided
+    ) throws {
         store = StoreInMemory(clock: time.clock)
         users = UsersInMemory()
         pool = ThreadPool(
-            name: "test-hash", threads: 2, queue: queue, perMember: perNetwork, niceness: 0, clock: time.clock)
+            bound, name: "test-hash", threads: 2, queue: queue, niceness: 0, clock: time.clock)
         let services = ProviderContext.Services(
             clock: time.clock, http: ProviderContext.detached("x", clock: time.clock, hasUsers: false).http,
             store: store, hashing: pool, users: users)
@@ -212,7 +214,7 @@ final class StoreInMemory: SharedStoring {
         try await memory.decrement(key)
     }
 
-    func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+    func count(_ attempt: CountedAttempt, for owner: WorkOwner) async throws(StoreError) -> AttemptCount {
         var known: [UInt8]?
         if let key = attempt.known, case .found(let value) = await value(for: key) { known = value }
         let bucket = known == nil ? attempt.common : attempt.own ?? attempt.common

@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test func `leaves the store to others, whatever one network sends`() async throws {
-        let bench = try Bench(queue: 4096, perNetwork: 4096)
+        let bench = try Bench(queue: 4096)
         let (isOpen, inFlight, most) = (Box(false), Box(0), Box(0))
         bench.store.hold.withLock {
             $0 = {
@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test func `leaves capacity for hashing to other networks`() async throws {
-        let bench = try Bench(queue: 4, perNetwork: 2)
+        let bench = try Bench(queue: 4, bound: .verificationThreads)
         let isOpen = Box(false)
         let held = Box(0)
         for _ in 0..<2 {

@@ -37,7 +37,7 @@ import Testing
             ("register: true", "config.wrong_type", 11), ("register: { verify: sms }", "config.bad_value", 21),
             ("register: { require: [phone] }", "config.bad_value", 23),
             ("register: { require: name }", "config.wrong_type", 22),
-            ("register: { link: \"http://app.example.com/{token}\" }", "config.bad_url", 19),
+            ("register: { link: \"http://app.example.com/?{token}\" }", "config.bad_url", 19),
             ("register: { enable: true }", "config.unknown_key", 13), ("reset: on", "config.wrong_type", 8),
             ("reset: { link: \"https://app.example.com/\" }", "config.bad_url", 16),
             ("reset: []", "config.wrong_type", 8),
@@ -46,6 +46,16 @@ import Testing
         let errors = Bench.diagnostics([yaml]).errors
         let first = try #require(errors.first)
         #expect(errors.count == 1 && first.code == code && first.location.column == column, "\(errors)")
+    }
+
+    @Test(arguments: [("", "for ever"), ("reset: true", "until its owner resets the password")])
+    func `warns where an address is not proved`(reset: String, end: String) throws {
+        let warnings = Bench.diagnostics(["register: { enabled: true, verify: none }"] + [reset].filter { !$0.isEmpty })
+            .warnings
+        let first = try #require(warnings.first { $0.text.hasPrefix("verify: ") })
+        #expect(first.code == "config.insecure" && first.text.contains(end) && first.location.column == 36)
+        let safe = Bench.diagnostics(["register: { enabled: true }", "reset: true"]).warnings
+        #expect(!safe.contains { $0.text.hasPrefix("verify: ") })
     }
 
     @Test func `needs users in the account store`() throws {

@@ -30,6 +30,53 @@ import Testing
         #expect(await bench.logIn(name, "wrong")?.disposition == .rejected)
     }
 
+    @Test func `is no outage for others where one network fills counters and bans`() async throws {
+        let bench = try Bench()
+        let store = MemoryStore(clock: bench.time.clock)
+        let services = ProviderContext.Services.detached(clock: bench.time.clock, hasUsers: false, store: store)
+        let throttle = Throttle(limits: .standard, context: .detached("password", services: services))
+        let far = try #require(ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [255, 255, 10, 1, 2, 3]))
+        for purpose in [StorePurpose.throttles, .bans] {
+            let partition = store.partition(purpose, for: far.workOwner)
+            await #expect(throws: StoreError.self) {
+                for number in 0..<100_000 { try await partition.set([1], for: "\(number)", lifetime: .seconds(300)) }
+            }
+        }
+        let refused = await #expect(throws: AuthenticationError.self) {
+            _ = try await throttle.admit(Array("alice".utf8), from: far)
+        }
+        #expect(refused?.code == "store.share_used_up" && refused?.disposition == .throttled)
+        for _ in 0..<5 {
+            await throttle.recordFailure(try await throttle.admit(Array("bob".utf8), from: Bench.home))
+        }
+        let banned = await #expect(throws: AuthenticationError.self) {
+            _ = try await throttle.admit(Array("bob".utf8), from: Bench.home)
+        }
+        #expect(banned?.retryAfter == .seconds(300))
+        await throttle.recordSuccess(
+            try await throttle.admit(Array("alice".utf8), from: Bench.home), at: bench.time.clock.unixTime)
+    }
+
+    /// A ban that cannot be stored is none, but the attempts stay counted.
+    @Test func `does not let more attempts pass where bans are full`() async throws {
+        let bench = try Bench()
+        let store = MemoryStore(clock: bench.time.clock)
+        let services = ProviderContext.Services.detached(clock: bench.time.clock, hasUsers: false, store: store)
+        let throttle = Throttle(limits: .standard, context: .detached("password", services: services))
+        await #expect(throws: StoreError.self) {
+            let bans = store.partition(.bans, for: .gateway)
+            for number in 0..<100_000 { try await bans.set([1], for: "\(number)", lifetime: .seconds(3000)) }
+        }
+        for _ in 0..<5 {
+            await throttle.recordFailure(try await throttle.admit(Array("bob".utf8), from: Bench.home))
+        }
+        let throttled = await #expect(throws: AuthenticationError.self) {
+            _ = try await throttle.admit(Array("bob".utf8), from: Bench.home)
+        }
+        #expect(throttled?.code == "password.throttled")
+        _ = try await throttle.admit(Array("alice".utf8), from: Bench.home)
+    }
+
     @Test func `accepts the right password when the ban is over`() async throws {
         let bench = try Bench()
         await fail(5, bench)

@@ -114,6 +114,19 @@ private struct LostStore: SharedStoring {
                 of: Bench.signed(parameters: #";created=1800000000;keyid="acme";nonce="n2""#), by: provider) == "acme")
     }
 
+    @Test func `in long heads are not verified on a loop`() async throws {
+        let provider = try Bench.provider()
+        for (count, isQuick) in [(1000, true), (8000, false)] {
+            let padding = ("x-padding", String(repeating: "a", count: count))
+            let request = Bench.signed(Bench.Request(fields: [padding]))
+            switch try provider.verify(request.credential, in: request.context()) {
+            case .authenticated: #expect(isQuick)
+            case .undecided: #expect(!isQuick)
+            }
+            #expect(await Bench.outcome(of: request, by: provider) == "acme")
+        }
+    }
+
     @Test func `need a nonce where the provider or the key says so`() async throws {
         let missing = "signature.nonce_missing rejected"
         #expect(
@@ -124,6 +137,21 @@ private struct LostStore: SharedStoring {
         let relaxed = Bench.block.replacing("subject: acme", with: "subject: acme, nonce: optional")
         #expect(
             await Bench.outcome(of: Bench.signed(), by: try Bench.provider(relaxed + "\nnonce: required")) == "acme")
+    }
+
+    @Test func `of one key that sends too many nonces are refused, and no other's`() async throws {
+        let store = MemoryStore(clock: Bench.clock)
+        let secret = Base64.encode(Bench.secret, padding: .required)
+        let keys = Bench.block.replacing(
+            "keys:", with: "keys:\n  other: { algorithm: hmac-sha256, secret: \(secret), subject: o }")
+        let provider = try Bench.provider(keys, store: store)
+        func request(_ key: String, _ nonce: Int) -> Bench.Request {
+            Bench.signed(parameters: #";created=1800000000;keyid="\#(key)";nonce="\#(nonce)""#)
+        }
+        let marks = store.partition(.signatures, for: WorkOwner(named: "acme"))
+        for number in 0..<12_500 { try await marks.set([1], for: "\(number)", lifetime: .seconds(60)) }
+        #expect(await Bench.outcome(of: request("acme", 1), by: provider) == "store.share_used_up throttled")
+        #expect(await Bench.outcome(of: request("other", 1), by: provider) == "o")
     }
 
     @Test func `with a nonce are unavailable while the store is`() async throws {

@@ -177,16 +177,32 @@ import Testing
         weChat.respond("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
         let isOver = Box(false)
         weChat.hold { while !isOver.value { try? await Task.sleep(for: .milliseconds(5)) } }
-        let flood = (0..<ExchangeLimit.perApp).map { number in
+        let flood = (0..<ExchangeLimit.perAddress).map { number in
             Task { await bench.failure("ios", "flood\(number)")?.code }
         }
-        while weChat.calls.count < ExchangeLimit.perApp { try await Task.sleep(for: .milliseconds(5)) }
+        while weChat.calls.count < ExchangeLimit.perAddress { try await Task.sleep(for: .milliseconds(5)) }
         weChat.hold {}
         #expect(await bench.failure("ios", "one-more")?.code == "wechat.overloaded")
         _ = try await bench.signIn("mini", "c1")
         isOver.withLock { $0 = true }
         for task in flood { #expect(await task.value == nil) }
         _ = try await bench.signIn("ios", "one-more")
+    }
+
+    @Test func `one address leaves exchanges of an application to others`() {
+        let limit = ExchangeLimit()
+        func entered(_ app: String, _ owner: WorkOwner, _ count: Int = 200) -> Int {
+            (0..<count).filter { _ in limit.acquire(app, for: owner) }.count
+        }
+        let greedy = WorkOwner(group: 1, member: 1)
+        #expect(entered("ios", greedy) == 32)
+        #expect(entered("ios", WorkOwner(group: 1, member: 2)) == 32)
+        // Half of them are for other networks.
+        #expect(entered("ios", WorkOwner(group: 1, member: 3)) == 0)
+        #expect(entered("ios", WorkOwner(group: 2, member: 1)) == 32)
+        #expect(entered("mini", greedy) == 32)
+        limit.release("ios", for: greedy)
+        #expect(entered("ios", greedy) == 1)
     }
 
     @Test func `without the store nothing is sent`() async throws {

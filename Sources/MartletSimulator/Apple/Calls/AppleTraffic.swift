@@ -1,4 +1,4 @@
-private import Synchronization
+internal import MartletCore
 
 /// What arrives at Apple's endpoints, and the errors that tests inject there. Thread-safe.
 final class AppleTraffic: Sendable {
@@ -7,7 +7,7 @@ final class AppleTraffic: Sendable {
         var errors = ErrorInjection()
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// Calls with the log.
     func withLog<Result: Sendable>(_ body: (inout RequestLog) -> Result) -> Result {

@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletCrypto
-private import Synchronization
 
 /// The books of the simulated Apple: developers' keys, users, codes and tokens, in memory and bounded. Thread-safe.
 final class AppleRecords: Sendable {
@@ -17,12 +16,12 @@ final class AppleRecords: Sendable {
     }
 
     private let clock: Clock
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(clock: Clock, refreshesPerDay: Int?) {
         self.clock = clock
         let refreshTokens = RefreshTokens(capacity: Self.capacity, dailyLimit: refreshesPerDay)
-        state = Mutex(State(refreshTokens: refreshTokens))
+        state = Lock(State(refreshTokens: refreshTokens))
     }
 
     /// A client that has proven its identity by a client secret.

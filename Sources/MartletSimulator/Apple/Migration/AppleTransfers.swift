@@ -1,12 +1,11 @@
 internal import MartletCore
-private import Synchronization
 
 /// The transfers of apps between teams, and their users. Thread-safe.
 final class AppleTransfers: Sendable {
     /// How many users of transfers are kept.
     private static let capacity = 10_000
 
-    private let state = Mutex(Transfers(capacity: AppleTransfers.capacity))
+    private let state = Lock(Transfers(capacity: AppleTransfers.capacity))
 
     /// Accepts a transfer.
     /// - Returns: whether there was room for it.

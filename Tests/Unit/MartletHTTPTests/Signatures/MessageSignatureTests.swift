@@ -156,6 +156,12 @@ import Testing
         #expect(SignedRequests.code(input: "a=(\(components));keyid=\"k\"", signature: "a=:AAAA:") == code)
     }
 
+    @Test(arguments: [(32, nil as ErrorCode?), (33, .signatureTooMany), (129, .signatureTooMany)])
+    func `covers at most 32 components`(count: Int, code: ErrorCode?) {
+        let components = (0..<count).map { "\"x\($0)\"" }.joined(separator: " ")
+        #expect(SignedRequests.code(input: "a=(\(components));keyid=\"k\"", signature: "a=:AAAA:") == code)
+    }
+
     @Test func `components of a configuration have no parameters`() throws {
         #expect(try SignatureComponent(named: "@method").source == .method)
         #expect(try SignatureComponent(named: "content-type").source == .field("content-type"))

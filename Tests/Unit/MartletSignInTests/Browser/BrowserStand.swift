@@ -55,11 +55,11 @@ struct BrowserStand {
 
 extension BrowserSetup {
     /// With sessions of its own.
-    static func sample(_ setup: SignInSetup) -> BrowserSetup {
+    static func sample(_ setup: SignInSetup, _ configuration: BrowserConfiguration = .sample) -> BrowserSetup {
         let sessions = SessionStore(
             policy: .sample, backend: MemorySessions(), clock: setup.clock, onRevoked: { _ in }, onChanged: { _ in })
         let key = SharedKey("browser-key", store: setup.store, keyPrefix: "martlet:", clock: setup.clock)
-        return BrowserSetup(.sample, base: "/auth", sessions: sessions, key: key)
+        return BrowserSetup(configuration, base: "/auth", sessions: sessions, key: key)
     }
 }
 
@@ -83,6 +83,8 @@ final class Browser {
     /// Of the next requests.
     var site = "same-origin"
     var agent = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
+    /// Where its requests come from; `nil` for that of the others.
+    var network: ClientNetwork?
     /// Cookies that are blocked are not kept.
     var blocksCookies = false
 
@@ -149,7 +151,12 @@ final class Browser {
         if !cookies.isEmpty {
             add("Cookie", cookies.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "; "))
         }
-        let reply = await stand.send(method, target, Array((body ?? "").utf8), fields: all)
+        let reply =
+            if let network {
+                await stand.send(method, target, Array((body ?? "").utf8), fields: all, from: network)
+            } else {
+                await stand.send(method, target, Array((body ?? "").utf8), fields: all)
+            }
         keep(reply)
         return reply
     }

@@ -108,10 +108,16 @@ import Testing
         browser.forget("__Host-martlet")
         browser.site = "cross-site"
         let back = await browser.post("/auth/callback/frame", [("state", state), ("user", "ann1")])
-        #expect(back.outcome == "303 /auth/account?result=linked&provider=frame")
-        browser.site = "same-origin"
+        let target = back.location ?? ""
+        #expect(back.status == 303 && target.hasPrefix("/auth/account?result=linked&provider=frame&proof="))
         browser.set("__Host-martlet", session ?? "")
-        let renewed = await browser.get("/auth/account?result=linked&provider=frame")
+        // Whoever makes such a link up has nothing renewed.
+        for made in ["", "&proof=", "&proof=AAAA", "&proof=" + (arguments(target)["proof"] ?? "").reversed()] {
+            let shown = await browser.get("/auth/account?result=linked&provider=frame\(made)")
+            #expect(shown.status == 200 && browser.session == session, "\(made)")
+        }
+        browser.site = "same-origin"
+        let renewed = await browser.get(target)
         #expect(renewed.status == 200 && browser.session != session)
         let (linked, next) = await page(browser)
         #expect(linked.page.contains("action=\"/auth/account/unlink/frame\""))

@@ -79,11 +79,60 @@ func arguments(_ url: String?) -> [String: String] {
         let copy = Browser(browser)
         #expect(await outcome(browser, callback + second) == "303 /home")
         #expect(await outcome(browser, callback + second) == "400 browser.attempt_unknown")
+        #expect(await outcome(copy, callback + second + "&more") == "400 browser.attempt_unknown")
+        #expect(thief.session == nil && copy.session == nil)
+        stand.advance(.seconds(31))
         #expect(await outcome(copy, callback + second) == "400 browser.attempt_unknown")
-        #expect(thief.session == nil && copy.session == nil && stand.site.script.value.completed == 1)
         let late = await start(browser)
         stand.advance(.seconds(600))
         #expect(await outcome(browser, callback + late) == "400 browser.attempt_expired")
+    }
+
+    @Test func `gets the same response for the same way back`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let state = await start(browser)
+        let other = Browser(browser)
+        let callback = "/auth/callback/site?user=ann&state=\(state)"
+        #expect(await browser.get(callback).outcome == "303 /home")
+        stand.advance(.seconds(9))
+        #expect(await other.get(callback).outcome == "303 /home")
+        #expect(browser.session != nil && browser.session == other.session)
+    }
+
+    @Test func `stores nothing for whoever comes back without an identity`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        for outcome in ["error=denied", "", "user=", "error=denied&client=native"] {
+            let state = await start(browser)
+            let before = stand.stand.store.writes
+            let first = await browser.get("/auth/callback/site?\(outcome)&state=\(state)")
+            #expect([200, 400].contains(first.status) && stand.stand.store.writes == before, "\(outcome)")
+        }
+        // What a site cannot decide now may come again, and is not used up by it.
+        let state = await start(browser)
+        stand.site.script.withLock { $0.error = .malformed("site.malformed") }
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(state)").outcome == "400 site.malformed")
+        stand.site.script.withLock { $0.error = nil }
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(state)").outcome == "303 /home")
+    }
+
+    @Test func `a network that fills its share of the store is the outage of no other`() async throws {
+        let stand = BrowserStand()
+        let network = try #require(ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [255, 255, 10, 0, 0, 1]))
+        let marks = stand.stand.store.partition(.browsers, for: network.workOwner)
+        await #expect(throws: StoreError.self) {
+            for number in 0..<100_000 { try await marks.set([1], for: "\(number)", lifetime: .seconds(60)) }
+        }
+        let crowd = stand.browser()
+        crowd.network = network
+        let state = await start(crowd)
+        let full = await crowd.get("/auth/callback/site?user=ann&state=\(state)")
+        #expect(full.outcome == "429 store.share_used_up" && full.field("Retry-After") == "5")
+        let browser = stand.browser()
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(await start(browser))").outcome == "303 /home")
+        stand.advance(.seconds(60))
+        #expect(await crowd.get("/auth/callback/site?user=ann&state=\(state)").outcome == "303 /home")
     }
 
     @Test func `says that it was cancelled, that it failed, or that it is unavailable`() async {

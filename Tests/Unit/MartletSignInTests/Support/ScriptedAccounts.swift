@@ -32,7 +32,8 @@ final class ScriptedAccounts: AccountStoring {
     func shutdown() async {}
 
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, issuedAt: UnixTime?,
+        at now: UnixTime
     ) async throws(AccountError) -> Account {
         try count()
         return state.withLock { state in
@@ -55,7 +56,8 @@ final class ScriptedAccounts: AccountStoring {
     }
 
     func link(
-        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
+        at now: UnixTime
     ) async throws(AccountError) {
         try count()
         let error: AccountError? = state.withLock { state in
@@ -149,6 +151,7 @@ final class ScriptedAccounts: AccountStoring {
         }
     }
     func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.outage }
+    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) { throw Self.outage }
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.outage }
     func users(
         after start: String, onlyDisabled: Bool, limit: Int

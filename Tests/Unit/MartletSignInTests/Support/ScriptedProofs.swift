@@ -24,7 +24,7 @@ final class ScriptedProofs: KeyProofVerifying {
     }
 
     func verify(
-        _ proof: KeyProof, by thumbprint: String?, at now: UnixTime
+        _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner, at now: UnixTime
     ) async throws(AuthenticationError) -> String {
         guard let text = proof.proofs.first.map({ String(decoding: $0, as: UTF8.self) }) else {
             throw .rejected("dpop.missing")

@@ -14,6 +14,8 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking, Notifying {
     /// The results of the next calls, and a record of the calls.
     struct Script: Sendable {
         var error: AuthenticationError?
+        /// Of whatever is sent.
+        var rejection: AuthenticationError?
         var unlinkError: AuthenticationError?
         var claims: JSONObject = [:]
         var storedClaims: JSONObject = [:]
@@ -38,6 +40,8 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking, Notifying {
     init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) { clock = context.clock }
 
     init(clock: Clock) { self.clock = clock }
+
+    func rejection(ofLoginFrom client: ClientNetwork?) -> AuthenticationError? { script.value.rejection }
 
     func signIn(
         with form: SignInForm, in context: AuthenticationContext

@@ -12,6 +12,8 @@ struct SelfServingProvider: SigningIn, PasswordSelfServing {
     let selfService: PasswordSelfService
     let hashed = Box<[String]>([])
     let resets = Box<[String]>([])
+    /// Runs once, within a login, when the user is authenticated.
+    let interruption = Box<(@Sendable () async -> Void)?>(nil)
     var storesRecords = true
 
     static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
@@ -23,9 +25,15 @@ struct SelfServingProvider: SigningIn, PasswordSelfServing {
     init(_ selfService: PasswordSelfService) { self.selfService = selfService }
 
     func signIn(with form: SignInForm, in context: AuthenticationContext) async throws(AuthenticationError) -> SignIn {
+        let proof = try form.requiredText("proof")
+        let interruption = interruption.withLock { interruption in
+            defer { interruption = nil }
+            return interruption
+        }
+        await interruption?()
         let identity = Identity(
-            providerSubject: try form.requiredText("proof"), issuer: "test", claims: [:], authTime: context.now,
-            issuedAt: context.now, expiresAt: context.now)
+            providerSubject: proof, issuer: "test", claims: [:], authTime: context.now, issuedAt: context.now,
+            expiresAt: context.now)
         return SignIn(identity: identity)
     }
 

@@ -37,7 +37,7 @@ struct Stand {
     static let json = "application/json"
     static let form = "application/x-www-form-urlencoded"
 
-    let time = ManualTime()
+    let time: ManualTime
     let apple: ScriptedProvider
     let password: ScriptedProvider
     let accounts = ScriptedAccounts()
@@ -48,7 +48,11 @@ struct Stand {
     let endpoints: SignInEndpoints
 
     /// - Parameter clock: of the store, too; `nil` is ``time``.
-    init(hasAccounts: Bool = true, clock: Clock? = nil, _ change: (inout SignInSetup) -> Void = { _ in }) {
+    init(
+        hasAccounts: Bool = true, time: ManualTime = ManualTime(), clock: Clock? = nil,
+        _ change: (inout SignInSetup) -> Void = { _ in }
+    ) {
+        self.time = time
         let clock = clock ?? time.clock
         apple = ScriptedProvider(clock: clock)
         password = ScriptedProvider(clock: clock)
@@ -134,10 +138,22 @@ final class LogLines: LogWriting {
 
 /// A store that can become unavailable.
 final class ScriptedStore: SharedStoring {
-    private let store: MemoryStore
-    private let outageFlag = Box(false)
+    private let store: any SharedStoring
+    private let outageFlag: Box<Bool>
+    private let written: Box<Int>
 
-    init(_ store: MemoryStore) { self.store = store }
+    init(_ store: MemoryStore) { (self.store, outageFlag, written) = (store, Box(false), Box(0)) }
+
+    private init(_ other: ScriptedStore, _ store: any SharedStoring) {
+        (self.store, outageFlag, written) = (store, other.outageFlag, other.written)
+    }
+
+    func partition(_ purpose: StorePurpose, for owner: WorkOwner) -> any SharedStoring {
+        ScriptedStore(self, store.partition(purpose, for: owner))
+    }
+
+    /// How often something was written.
+    var writes: Int { written.value }
 
     var isUnavailable: Bool {
         get { outageFlag.value }
@@ -148,17 +164,22 @@ final class ScriptedStore: SharedStoring {
 
     private func check() throws(StoreError) { if isUnavailable { throw Self.outage } }
 
+    private func checkWrite() throws(StoreError) {
+        try check()
+        written.withLock { $0 += 1 }
+    }
+
     func value(for key: String) async -> StoreReply<[UInt8]> {
         isUnavailable ? .unavailable(Self.outage) : await store.value(for: key)
     }
 
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        try check()
+        try checkWrite()
         try await store.set(value, for: key, lifetime: lifetime)
     }
 
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        try check()
+        try checkWrite()
         return try await store.setIfAbsent(value, for: key, lifetime: lifetime)
     }
 
@@ -177,7 +198,7 @@ final class ScriptedStore: SharedStoring {
     }
 
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        try check()
+        try checkWrite()
         return try await store.increment(key, lifetime: lifetime)
     }
 

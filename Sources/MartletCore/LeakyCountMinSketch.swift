@@ -6,25 +6,28 @@
 /// chosen, because the hash has a secret seed.
 ///
 /// Cells drain evenly: each holds the time at which it is empty again.
-struct LeakyCountMinSketch: Sendable {
-    static let rows = 4
+package struct LeakyCountMinSketch: Sendable {
+    package static let rows = 4
     /// Cells per row.
     ///
     /// With 1,000 keys at their limit, one in 6,000 others also appears to be; with 4,000, one in 40.
-    static let width = 1 << widthBits
+    package static let width = 1 << widthBits
     private static let widthBits = 13
 
     /// In nanoseconds, row after row; allocated at the first count.
     private var cells: [Int64] = []
 
+    /// Counts nothing yet, and needs no memory until it does.
+    package init() {}
+
     /// How long a key's count takes to drain, in nanoseconds.
-    func backlog(of key: some Hashable, at now: Int64) -> Int64 {
+    package func backlog(of key: some Hashable, at now: Int64) -> Int64 {
         guard !cells.isEmpty else { return 0 }
         return max(Self.indices(of: key).map { cells[$0] }.min() ?? 0, now) &- now
     }
 
     /// Counts a key once more: its count takes `cost` nanoseconds longer to drain.
-    mutating func add(_ key: some Hashable, cost: Int64, at now: Int64) {
+    package mutating func add(_ key: some Hashable, cost: Int64, at now: Int64) {
         if cells.isEmpty { cells = [Int64](repeating: .min, count: Self.rows * Self.width) }
         let indices = Self.indices(of: key)
         let minimum = indices.map { cells[$0] }.min() ?? 0

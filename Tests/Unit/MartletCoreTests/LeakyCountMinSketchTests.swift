@@ -1,7 +1,6 @@
+import MartletCore
 import MartletTesting
 import Testing
-
-@testable import MartletSignIn
 
 @Suite struct LeakyCountMinSketchTests {
     private static let second: Int64 = 1_000_000_000

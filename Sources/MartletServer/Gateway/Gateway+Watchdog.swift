@@ -1,0 +1,21 @@
+internal import MartletCore
+
+/// The watchdog of all loops.
+extension Gateway {
+    /// Starts the watchdog of all loops.
+    func watchLoops(_ limit: Duration) throws(StartError) {
+        let (loops, admin, listeners) = state.withLock { ($0.loops, $0.admin, $0.adminListeners) }
+        let watched = (loops?.watched() ?? []) + (admin?.watched(serving: listeners.descriptors) ?? [])
+        let watchdog = Watchdog(
+            watched, limit: limit, stalls: stalls, logger: services.logger.with(("room", "server")))
+        do throws(SystemThreadError) {
+            try watchdog.start()
+        } catch {
+            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        }
+        state.withLock { $0.watchdog = watchdog }
+    }
+
+    /// Whether an event loop or the threads of tasks stand still.
+    package var isStalled: Bool { stalls.isAny }
+}

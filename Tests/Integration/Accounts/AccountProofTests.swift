@@ -1,0 +1,1 @@
+../../Unit/MartletAccountsTests/AccountProofTests.swift
