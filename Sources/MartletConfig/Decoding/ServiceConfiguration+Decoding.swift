@@ -46,8 +46,8 @@ extension AdminConfiguration: ConfigurationDecodable {
         if !isAuthenticated {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
-                "the admin listener is reachable from other machines, which may only use /livez and /readyz "
-                    + "without token_file")
+                "the admin listener is reachable from other machines, which without token_file may only use /livez and "
+                    + (metrics == .open ? "/readyz, and read /metrics" : "/readyz; for Prometheus: metrics: open"))
         } else if !reader.has("tls") {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
