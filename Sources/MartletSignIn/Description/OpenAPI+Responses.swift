@@ -14,12 +14,7 @@ extension OpenAPI {
                 "status": {"type": "integer"},
                 "code": {
                   "type": "string",
-                  "enum": [
-                    "request_invalid", "credential_missing", "credential_invalid", "not_allowed",
-                    "no_route", "not_found", "method_not_allowed", "identity_taken",
-                    "provider_already_linked", "last_identity", "request_too_large", "throttled",
-                    "auth_unavailable", "overloaded", "cross_site"
-                  ]
+                  "description": "One of `request_invalid`, `credential_missing`, `credential_invalid`, `reauthentication_required`, `second_factor_required`, `dpop_proof_invalid`, `not_allowed`, `no_route`, `not_found`, `method_not_allowed`, `identity_taken`, `provider_already_linked`, `last_identity`, `username_taken`, `request_too_large`, `throttled`, `auth_unavailable`, `overloaded`, `cross_site`; later versions may have others."
                 },
                 "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
                 "errors": {
@@ -40,9 +35,8 @@ extension OpenAPI {
                   "description": "A JSON Pointer (RFC 6901), for forms too; empty for the whole body."
                 },
                 "code": {
-                  "enum": [
-                    "missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "breached", "malformed"
-                  ]
+                  "type": "string",
+                  "description": "One of `missing`, `unknown_type`, `repeated`, `too_short`, `too_long`, `invalid`, `breached`, `malformed`; later versions may have others."
                 }
               },
               "additionalProperties": false
