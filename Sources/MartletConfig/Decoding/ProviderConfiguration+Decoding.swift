@@ -1,7 +1,10 @@
 extension ProviderConfiguration {
     /// The keys that every provider has, besides `kind`.
     package static let sharedKeys: [ConfigurationGrammar.Key] = [
-        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others.")
+        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others."),
+        .optional(
+            "label", .text,
+            "What pages call the provider, up to 64 characters; by default its name. Apple and WeChat keep theirs."),
     ]
 
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
@@ -13,10 +16,12 @@ extension ProviderConfiguration {
         let title = "provider \(quoted(entry.key.value))"
         let kind: Located<String>
         let bulkhead: BulkheadConfiguration?
+        let label: String?
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
             bulkhead = reader.block("bulkhead")
+            label = Self.label(&reader)
             diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
@@ -29,8 +34,19 @@ extension ProviderConfiguration {
         let shared = ["kind"] + sharedKeys.map(\.name)
         let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
         return ProviderConfiguration(
-            name: entry.key, kind: kind, bulkhead: bulkhead,
+            name: entry.key, kind: kind, bulkhead: bulkhead, label: label,
             block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+    }
+
+    private static let maximumLabel = 64
+
+    private static func label(_ reader: inout ConfigurationReader) -> String? {
+        guard let label = reader.optional("label", as: Located<String>.self) else { return nil }
+        guard (1...maximumLabel).contains(label.value.unicodeScalars.count) else {
+            reader.error(.configBadValue, at: label.location, "label: must have 1 to \(maximumLabel) characters")
+            return nil
+        }
+        return label.value
     }
 
     private static func report(

@@ -290,6 +290,8 @@ package import MartletCore
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
+    /// What people call it; `nil` without `label`.
+    package var label: String?
     /// The block with positions, without the keys that every provider has.
     package var block: ConfigurationNode
 }

@@ -201,6 +201,7 @@ package struct Blueprint: Sendable {
             var prepared = factory?.prepare(
                 configuration.block, name: configuration.name.value, into: &diagnostics)
             let limits = configuration.bulkhead.map { BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue) }
+            prepared?.label = configuration.label
             prepared?.bulkhead = limits ?? (factory?.isFromLibrary == true ? .standard : nil)
             return prepared
         }

@@ -134,7 +134,7 @@ extension ProviderButton.Kind {
         case "apple": self = .apple
         case "wechat": self = .weChat
         case "password": self = .password
-        default: self = .other(label: provider.name)
+        default: self = .other(label: provider.label)
         }
     }
 }

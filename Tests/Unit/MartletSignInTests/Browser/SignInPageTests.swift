@@ -1,7 +1,9 @@
 import MartletBrowser
 import MartletConfig
 import MartletCore
+import MartletPages
 import MartletProvider
+import MartletSessionTesting
 import MartletTesting
 import Testing
 
@@ -176,5 +178,13 @@ import Testing
             "/auth/sign-up", [("username", "a b"), ("password", "another password"), ("csrf", token)])
         #expect(invalid.status == 400)
         #expect(await again.post("/auth/sign-up", form + [("password", "a long password")]).status == 403)
+    }
+
+    @Test func `a provider has the name that people know`() {
+        let site = ScriptedSite(.query, clock: Clock.reading(Box(0)))
+        for (label, shown) in [("Example & Co", "Example & Co"), (nil, "site")] {
+            let handle = ProviderHandle(site, name: "site", label: label)
+            #expect(handle.name == "site" && ProviderButton.Kind(handle) == .other(label: shown))
+        }
     }
 }
