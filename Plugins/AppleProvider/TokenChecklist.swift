@@ -19,6 +19,9 @@ struct TokenChecklist {
     /// The longest lifetime of a token; Apple's tokens have 24 hours.
     private static let maximumLifetime = Duration.seconds(48 * 3600)
 
+    /// The longest token in bytes; Apple's have about 1 KiB.
+    private static let maximumTokenBytes = 8 * 1024
+
     private let checks: TokenChecks
 
     /// - Parameters:
@@ -31,6 +34,9 @@ struct TokenChecklist {
             maximumAge: maximumAge, headers: headers)
         checks.leeway = configuration.leeway
         checks.maximumLifetime = Self.maximumLifetime
+        // Apple's documents name each field that its tokens have.
+        checks.isStrict = true
+        checks.maximumTokenBytes = Self.maximumTokenBytes
         self.checks = checks
     }
 

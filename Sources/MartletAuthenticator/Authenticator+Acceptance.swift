@@ -51,7 +51,9 @@ extension Authenticator {
         let chosen: Int32?
         switch form {
         case .session, .cookie: return rules.sessions.map { .sessions($0) }
-        case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
+        case .direct:
+            chosen = ProviderChoice.pick(
+                value, among: providers, of: rules.providers, maximumTokenBytes: rules.maximumTokenBytes)
         case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
         case .header(let source): chosen = rules.headerSources[Int(source)].provider(among: providers)
         case .certificate:

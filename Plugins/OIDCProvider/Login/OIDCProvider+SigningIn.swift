@@ -38,7 +38,7 @@ extension OIDCProvider: SigningIn {
     ) throws(OIDCError) -> String? {
         if policy == .off { return nil }
         // Accepting a nonce in only one of them would let the holder of a stolen token leave its nonce out.
-        if policy == .optional, sent == nil, !verified.payload.has("nonce") { return nil }
+        if policy == .optional, sent == nil, verified.payload.present("nonce") == nil { return nil }
         guard let sent else { throw .rejected("nonce_missing", "nonce missing from the body or the token") }
         try IdentityTokenBinding(payload: verified.payload).checkNonce(sent)
         return sent

@@ -9,6 +9,8 @@ internal import MartletProvider
 struct CodeFlow {
     /// How long after `iat` an ID token is accepted: it was issued for the code a moment ago.
     static let maximumTokenAge = Duration.seconds(600)
+    /// The maximum length of an ID token, which is never in a header.
+    static let maximumTokenBytes = 64 * 1024
     /// Longer than any code is valid: ten minutes at most (RFC 6749 §4.1.2).
     private static let claimLifetime = Duration.seconds(900)
 
@@ -94,7 +96,7 @@ struct CodeFlow {
             subject.hasSameBytes(as: own)
         else { throw .rejected("userinfo_mismatch", "sub of userinfo is not that of the ID token") }
         var all = verified.payload
-        for member in object.members where !all.has(member.name) && !Self.isOfTokens(member.name) {
+        for member in object.members where all.present(member.name) == nil && !Self.isOfTokens(member.name) {
             all[member.name] = member.value
         }
         return try ClaimNormalizer(renames: provider.configuration.renames).normalize(all)
@@ -133,7 +135,7 @@ struct IdentityTokenBinding {
     /// The access token must be the one that was issued with the ID token, where that says (OIDC Core §3.1.3.6).
     func checkAccessToken(_ token: Secret, algorithm: SignatureAlgorithm?) throws(OIDCError) {
         // No hash is defined for EdDSA.
-        guard let expected = payload["at_hash"], let hash = algorithm.flatMap(Self.hash) else { return }
+        guard let expected = payload.present("at_hash"), let hash = algorithm.flatMap(Self.hash) else { return }
         let digest = token.withBytes { hash.digest($0) }
         let half = Base64URL.encode(Array(digest.prefix(hash.length / 2)))
         guard let text = expected.string, ConstantTime.areEqual(Array(text.utf8), Array(half.utf8)) else {

@@ -1,3 +1,5 @@
+private import MartletJSON
+
 extension GatewayConfiguration {
     /// Warns of routes that any client can pick with a header or a parameter, and that demand less of it than the route
     /// that would match otherwise.
@@ -72,9 +74,10 @@ extension ConditionConfiguration {
     /// The same for equal conditions, wherever they are written.
     fileprivate var key: String {
         switch self {
-        case .claim(let name, .matches(let pattern), let inverted):
-            "\(name.debugDescription) ~ \(pattern.value) \(inverted)"
-        case .claim(let name, let test, let inverted): "\(name.debugDescription) \(test) \(inverted)"
+        case .claim(let path, .matches(let pattern), let inverted, let orAbsent):
+            "\(path.name.debugDescription) \(path.members) ~ \(pattern.value) \(inverted) \(orAbsent)"
+        case .claim(let path, let test, let inverted, let orAbsent):
+            "\(path.name.debugDescription) \(path.members) \(test) \(inverted) \(orAbsent)"
         case .any(let conditions): "any [\(conditions.map(\.key).joined(separator: ", "))]"
         }
     }

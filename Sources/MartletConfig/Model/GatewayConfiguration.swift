@@ -1,4 +1,5 @@
 package import MartletCore
+package import MartletJSON
 
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
 // lint:large-type one property for each block of the file
@@ -104,6 +105,8 @@ package import MartletCore
 /// `server.limits`.
 @frozen package struct Limits: Sendable, Equatable {
     package var headerBytes = 16 * 1024
+    /// Of a token, or another credential that a provider verifies.
+    package var tokenBytes = 16 * 1024
     package var headerFields = 100
     /// `nil` is unlimited.
     package var bodyBytes: Int? = 10 * 1024 * 1024
@@ -462,7 +465,8 @@ package struct BulkheadConfiguration: Sendable, Equatable {
         case lessThan(Double)
     }
 
-    case claim(name: String, test: Test, inverted: Bool)
+    /// `orAbsent`: the condition holds where there is no such claim.
+    case claim(name: ClaimPath, test: Test, inverted: Bool, orAbsent: Bool = false)
     case any([ConditionConfiguration])
 }
 
@@ -478,13 +482,13 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     /// Where a header's value comes from.
     @frozen package enum Value: Sendable {
         case attribute(PrincipalAttribute)
-        case claim(String)
+        case claim(ClaimPath)
         /// The same for every request; it says nothing about the caller.
         case constant(String)
     }
 
     /// How a value is encoded for a header.
-    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
+    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii, json }
 
     /// As written in the file.
     package var name: Located<String>

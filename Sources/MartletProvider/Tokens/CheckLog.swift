@@ -1,4 +1,5 @@
 public import MartletCore
+internal import MartletJSON
 
 /// Runs named checks in order and, if asked to, records the result of each for ``Explaining``.
 public struct CheckLog: Sendable {
@@ -42,6 +43,18 @@ public struct CheckLog: Sendable {
 /// Makes texts of tokens and of other services safe to show.
 public enum ShownText {
     private static let maximumLength = 80
+
+    /// What a value is, without the value: a token's claims may be private.
+    static func kind(of value: JSONValue?) -> String {
+        switch value {
+        case nil, .null?: "absent"
+        case .bool?: "a boolean"
+        case .number?: "a number"
+        case .string(let text)?: text.isEmpty ? "an empty string" : "a string"
+        case .array(let list)?: "a list of \(list.count)"
+        case .object?: "an object"
+        }
+    }
 
     /// At most 80 characters of printable ASCII, for a terminal or a log line.
     public static func make(_ text: String) -> String {

@@ -212,13 +212,12 @@ package struct Graph: Sendable {
         let policy = IssuerKeysPolicy(configuration.jwks)
         let (services, store, keys) = (parts.services, parts.store, parts.keys)
         let logger = services.logger.with(("provider", name))
+        var provided = ProviderContext.Services(
+            clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name)),
+            store: store.values, hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name])
+        provided.maximumTokenBytes = configuration.server.limits.tokenBytes
         var context = ProviderContext(
-            name: name,
-            services: ProviderContext.Services(
-                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name)),
-                store: store.values,
-                hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name]),
-            logger: logger, storeKeyPrefix: store.label.prefix,
+            name: name, services: provided, logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let label = IssuerKeysRegistry.Label(
                     provider: name, url: url, algorithms: algorithms, policy: policy, store: store.label)

@@ -152,7 +152,7 @@ extension Policy {
     }
 
     private static func claim(_ name: String, _ test: ConditionConfiguration.Test) -> ConditionConfiguration {
-        .claim(name: name, test: test, inverted: false)
+        .claim(name: ClaimPath(name), test: test, inverted: false)
     }
 
     @Test func `hold when all conditions hold`() throws {
