@@ -63,8 +63,8 @@ package struct Services: Sendable {
         }
     }
 
-    /// Processors that this process may use.
-    static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
+    /// Processors that this process may use: those that it may be scheduled on, or as many as its quota is worth.
+    static let coreCount = max(min(SystemInformation.usableProcessors, CPUQuota.processors ?? .max), 1)
 
     /// Ends the threads.
     package func shutdown() {
