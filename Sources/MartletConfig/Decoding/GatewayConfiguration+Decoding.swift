@@ -119,6 +119,7 @@ extension GatewayConfiguration {
             references.warnOfUnused(&reader.diagnostics)
             configuration.warnOfUnreachableRoutes(&reader.diagnostics)
             configuration.warnOfLaxRoutes(&reader.diagnostics)
+            configuration.warnOfLongAttempts(&reader.diagnostics)
         }
         return configuration
     }

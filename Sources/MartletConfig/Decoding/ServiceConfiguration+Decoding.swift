@@ -47,7 +47,7 @@ extension AdminConfiguration: ConfigurationDecodable {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
                 "the admin listener is reachable from other machines, which may only use /livez and /readyz "
-                    + "without token_file")
+                    + "without token_file; 'metrics: open' opens /metrics for Prometheus")
         } else if !reader.has("tls") {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
@@ -191,6 +191,10 @@ extension StoreConfiguration: ConfigurationDecodable {
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
         pool = reader.optional("pool", default: pool, in: 2...64)
+        if let node = reader.node("pool"), url.value == "memory:" {
+            reader.diagnostics.warning(
+                .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
+        }
         timeouts = reader.block("timeouts") ?? timeouts
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
