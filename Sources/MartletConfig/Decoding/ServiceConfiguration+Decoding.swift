@@ -342,6 +342,9 @@ extension StoreTimeouts: ConfigurationDecodable {
         .init([
             .optional("connect", .duration, default: "1s", "The timeout of a connection attempt, 50ms to 30s."),
             .optional("command", .duration, default: "500ms", "The timeout of a command, 10ms to 10s."),
+            .optional(
+                "shared_limit", .duration, default: "75ms",
+                "How long a request waits for shared limits, 5ms to 2s; a slower store is unavailable for them."),
         ])
     }
 
@@ -349,6 +352,7 @@ extension StoreTimeouts: ConfigurationDecodable {
         self.init()
         connect = reader.optional("connect", default: connect, in: .milliseconds(50) ... .seconds(30))
         command = reader.optional("command", default: command, in: .milliseconds(10) ... .seconds(10))
+        sharedLimit = reader.optional("shared_limit", default: sharedLimit, in: .milliseconds(5) ... .seconds(2))
     }
 }
 

@@ -271,6 +271,8 @@ package import MartletCore
 @frozen package struct StoreTimeouts: Sendable {
     package var connect = Duration.seconds(1)
     package var command = Duration.milliseconds(500)
+    /// How long a request waits for the store that counts its shared limits.
+    package var sharedLimit = Duration.milliseconds(75)
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.
