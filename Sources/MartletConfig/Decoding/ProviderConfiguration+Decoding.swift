@@ -4,6 +4,11 @@ extension ProviderConfiguration {
         .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others.")
     ]
 
+    /// Those of them that a kind has not given another meaning.
+    package static func sharedKeys(besides own: ConfigurationGrammar) -> [ConfigurationGrammar.Key] {
+        (sharedKeys + OutboundConfiguration.keys).filter { !own.keyNames.contains($0.name) }
+    }
+
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
     ///
     /// - Parameter knownKinds: the kinds of the available plugins; `nil` if they are not known.
@@ -13,10 +18,12 @@ extension ProviderConfiguration {
         let title = "provider \(quoted(entry.key.value))"
         let kind: Located<String>
         let bulkhead: BulkheadConfiguration?
+        var outbound = OutboundConfiguration()
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
             bulkhead = reader.block("bulkhead")
+            outbound.read(&reader)
             diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
@@ -29,8 +36,8 @@ extension ProviderConfiguration {
         let shared = ["kind"] + sharedKeys.map(\.name)
         let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
         return ProviderConfiguration(
-            name: entry.key, kind: kind, bulkhead: bulkhead,
-            block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+            name: entry.key, kind: kind, bulkhead: bulkhead, outbound: outbound,
+            whole: ConfigurationNode(.mapping(rest), at: entry.value.location))
     }
 
     private static func report(

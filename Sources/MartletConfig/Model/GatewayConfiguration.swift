@@ -14,6 +14,7 @@ package import MartletCore
     package var audit: AuditConfiguration?
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
+    package var outbound = OutboundConfiguration()
     /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
     package var webhooks: [WebhookConfiguration] = []
@@ -292,8 +293,18 @@ package import MartletCore
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
-    /// The block with positions, without the keys that every provider has.
-    package var block: ConfigurationNode
+    /// How it reaches its issuer, where that differs from `outbound:`.
+    package var outbound = OutboundConfiguration()
+    /// The block with positions, with the keys of `outbound:`.
+    package var whole: ConfigurationNode
+
+    /// The block with positions, without the keys that every provider has and its kind has not.
+    /// - Parameter grammar: of its kind, which may mean another thing by a name.
+    package func block(_ grammar: ConfigurationGrammar?) -> ConfigurationNode {
+        let others = Set(OutboundConfiguration.keys.map(\.name)).subtracting(grammar?.keyNames ?? [])
+        let entries = (whole.entries ?? []).filter { !others.contains($0.key.value) }
+        return ConfigurationNode(.mapping(entries), at: whole.location)
+    }
 }
 
 /// `providers.X.bulkhead:`.
