@@ -681,6 +681,9 @@ const REASONS = [
   [/^(signin|json|browser|redirect)\./, 'rejected by the sign-in endpoints'],
   [/^(identity|account)\./, 'the account or its identity is revoked'],
   [/^admin\./, 'rejected by this listener'],
+  [/^(redis|accounts|store)\.|\.(store|users|keys)_unavailable$/, 'a store is down, or what a provider needs: 503'],
+  [/\.invalid_client$/, 'the issuer rejects the key or secret of this gateway'],
+  [/\.(address_)?throttled$/, 'too many failed attempts: 429'],
   [/^\w+\./, 'the credential: Explain shows every check'],
 ];
 const reasonText = reason => (REASONS.find(one => one[0].test(reason)) ?? [])[1] ?? '';
@@ -882,7 +885,9 @@ views.providers = () => {
 /** The members of a document as [name, text], without some of them and those without a value. */
 function members(value, without) {
   return Object.entries(value).filter(one => !without.includes(one[0]) && one[1] !== null && one[1] !== '')
-    .map(([name, one]) => [name.replace(/_/g, ' '), memberText(one)]).filter(one => one[1] !== '');
+    // Codes stay as the log has them, to be searched for.
+    .map(([name, one]) => [name.includes('.') ? name : name.replace(/_/g, ' '), memberText(one)])
+    .filter(one => one[1] !== '');
 }
 const memberText = one => (Array.isArray(one) ? one.join(', ') : one && typeof one === 'object'
   ? members(one, []).map(pair => pair.join(' ')).join(', ') : typeof one === 'number' ? number(one)
