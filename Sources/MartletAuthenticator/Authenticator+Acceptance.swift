@@ -68,6 +68,24 @@ extension Authenticator {
         unsafe .rejected(Rejection(Failure(denials[denial]), .policy, names: names))
     }
 
+    /// The rejection of a credential that is not verified, with whose it is as far as that is known.
+    @inline(never)
+    mutating func failed(
+        _ error: AuthenticationError, _ location: CredentialLocation, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        identityBlock.removeAll()
+        if let caller = error.caller {
+            identityBlock.writeNames(of: caller, rules)
+            if let name = caller.provider,
+                let index = rules.providers.firstIndex(where: { $0.name.hasSameBytes(as: name) })
+            {
+                credential.provider = Int32(clamping: index)
+            }
+        }
+        return unsafe .rejected(
+            Rejection(.authentication(error), .verification(error, location), names: identityBlock.bytes))
+    }
+
     // MARK: Principals
 
     /// A session's principal does not depend on the route; a provider's result depends on which provider was chosen.

@@ -221,6 +221,14 @@ public protocol ThrottlingReporting: Provider {
     /// - Parameter subject: the provider's subject, which is the canonical name.
     /// - Throws: `unavailable` if the store that instances share is unavailable.
     func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling?
+    /// How the provider's own log lines name a user; `nil` if none does.
+    /// - Parameter subject: the provider's subject, which is the canonical name.
+    func loggedName(of subject: String) -> String?
+}
+
+extension ThrottlingReporting {
+    /// `nil`.
+    public func loggedName(of subject: String) -> String? { nil }
 }
 
 /// A provider whose users can be created on the command line: `martlet user`.

@@ -121,7 +121,7 @@ struct RedisSessionScripts: Sendable {
         if not access then return {1} end
         local expiry = tonumber(string.match(access, '^%d+'))
         if not expiry then return {4} end
-        if now >= expiry then return {2} end
+        if now >= expiry then return {2, record, access, ''} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
         return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}

@@ -65,7 +65,6 @@ package final class RedisSessions: SessionBackend {
         switch status {
         case 0: return .gone
         case 1: return .unknown
-        case 2: return .expired
         case 4: return malformed(.gone)
         default:
             guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
@@ -74,8 +73,9 @@ package final class RedisSessions: SessionBackend {
             guard let space = value.firstIndex(of: 0x20), let expiry = Int64(bytes: value[..<space]) else {
                 return malformed(.unknown)
             }
-            return .found(
-                FoundSession(record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims))
+            let found = FoundSession(
+                record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims)
+            return status == 2 ? .expired(found) : .found(found)
         }
     }
 

@@ -106,8 +106,8 @@ package enum AccessLookup: Sendable {
     case gone
     /// The session has no such access token; a cookie token is not current, or presented for the first time.
     case unknown
-    /// The token has expired, but the session has not; a cookie token is due.
-    case expired
+    /// The token has expired, but the session has not; a cookie token is due. The record is for logs.
+    case expired(FoundSession)
     case found(FoundSession)
 }
 

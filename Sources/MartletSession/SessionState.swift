@@ -51,9 +51,10 @@ struct SessionState: Sendable {
     mutating func lookUpAndTouch(tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime) -> AccessLookup {
         guard isLive(at: time) else { return .gone }
         guard let wrap = access.first(where: { $0.tokenHash == tokenHash }) else { return .unknown }
-        guard time.now < wrap.expiry else { return .expired }
+        let found = FoundSession(record: record, wrap: wrap.sealed, expiry: wrap.expiry)
+        guard time.now < wrap.expiry else { return .expired(found) }
         touch(lastAddress: lastAddress, at: time)
-        return .found(FoundSession(record: record, wrap: wrap.sealed, expiry: wrap.expiry))
+        return .found(found)
     }
 
     mutating func replace(_ replacement: RecordReplacement, at time: SessionTime) -> RecordReplacement.Outcome {

@@ -266,5 +266,21 @@ extension AppleConfiguration {
                 diagnostics.error(.configBadValue, at: entry.location, "\(key): an empty string matches nothing")
             }
         }
+        for audience in audiences {
+            guard let reason = Self.strangeness(of: audience.value) else { continue }
+            diagnostics.warning(
+                .configBadValue, at: audience.location, "audiences: no token has '\(audience.value)': \(reason)")
+        }
+    }
+
+    /// Why no token can be for an audience; `nil` if one can.
+    private static func strangeness(of audience: String) -> String? {
+        let isNumber = !audience.isEmpty && audience.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        if isNumber { return "it is the number of an app in the store, not its bundle id" }
+        let team = audience.utf8.prefix { $0 != UInt8(ascii: ".") }
+        let isTeam =
+            team.count == 10 && team.count < audience.utf8.count
+            && team.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+        return isTeam ? "it begins with the id of a team, which bundle ids in tokens do not have" : nil
     }
 }

@@ -689,6 +689,9 @@ const REASONS = [
   [/^(signin|json|browser|redirect)\./, 'rejected by the sign-in endpoints'],
   [/^(identity|account)\./, 'the account or its identity is revoked'],
   [/^admin\./, 'rejected by this listener'],
+  [/^(redis|accounts|store)\.|\.(store|users|keys)_unavailable$/, 'a store is down, or what a provider needs: 503'],
+  [/\.invalid_client$/, 'the issuer rejects the key or secret of this gateway'],
+  [/\.(address_)?throttled$/, 'too many failed attempts: 429'],
   [/^\w+\./, 'the credential: Explain shows every check'],
 ];
 const reasonText = reason => (REASONS.find(one => one[0].test(reason)) ?? [])[1] ?? '';
@@ -896,7 +899,9 @@ function members(value, without) {
   return Object.entries(value).filter(one => !without.includes(one[0]) && one[1] !== null && one[1] !== '')
     .map(([name, one]) => (/_seconds$/.test(name) && typeof one === 'number'
       ? [name.slice(0, -8), duration(one)] : [name.replace(/_total$/, ''), memberText(one)]))
-    .map(([name, text]) => [name.replace(/_/g, ' ').replace(/^jwks\b/, 'keys:'), text]).filter(one => one[1] !== '');
+    // Codes stay as the log has them, to be searched for.
+    .map(([name, text]) => [name.includes('.') ? name : name.replace(/_/g, ' ').replace(/^jwks\b/, 'keys:'), text])
+    .filter(one => one[1] !== '');
 }
 const memberText = one => (Array.isArray(one) ? one.join(', ') : one && typeof one === 'object'
   ? members(one, []).map(pair => pair.join(' ')).join(', ') : typeof one === 'number' ? number(one)

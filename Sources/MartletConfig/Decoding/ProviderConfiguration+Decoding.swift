@@ -7,6 +7,11 @@ extension ProviderConfiguration {
             "What pages call the provider, up to 64 characters; by default its name. Apple and WeChat keep theirs."),
     ]
 
+    /// Those of them that a kind has not given another meaning.
+    package static func sharedKeys(besides own: ConfigurationGrammar) -> [ConfigurationGrammar.Key] {
+        (sharedKeys + OutboundConfiguration.keys).filter { !own.keyNames.contains($0.name) }
+    }
+
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
     ///
     /// - Parameter knownKinds: the kinds of the available plugins; `nil` if they are not known.
@@ -17,11 +22,13 @@ extension ProviderConfiguration {
         let kind: Located<String>
         let bulkhead: BulkheadConfiguration?
         let label: String?
+        var outbound = OutboundConfiguration()
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
             bulkhead = reader.block("bulkhead")
             label = Self.label(&reader)
+            outbound.read(&reader)
             diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
@@ -34,8 +41,8 @@ extension ProviderConfiguration {
         let shared = ["kind"] + sharedKeys.map(\.name)
         let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
         return ProviderConfiguration(
-            name: entry.key, kind: kind, bulkhead: bulkhead, label: label,
-            block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+            name: entry.key, kind: kind, bulkhead: bulkhead, label: label, outbound: outbound,
+            whole: ConfigurationNode(.mapping(rest), at: entry.value.location))
     }
 
     private static let maximumLabel = 64

@@ -64,7 +64,12 @@ struct RouteCrossOrigin: ConfigurationDecodable {
             reader.diagnostics.warning(
                 .configInsecure, at: origin.location,
                 "origins: any page can make itself one whose origin is 'null', with a sandboxed frame")
-        case .exact, .subdomains: return
+        case .subdomains(_, let suffix):
+            guard !suffix.dropFirst().contains(".") else { return }
+            reader.diagnostics.warning(
+                .configInsecure, at: origin.location,
+                "origins: pages of every domain below \(quoted(String(suffix.dropFirst()))) may use the route, whoever's")
+        case .exact: return
         }
     }
 

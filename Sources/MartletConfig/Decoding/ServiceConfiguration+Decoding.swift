@@ -191,6 +191,10 @@ extension StoreConfiguration: ConfigurationDecodable {
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
         pool = reader.optional("pool", default: pool, in: 2...64)
+        if let node = reader.node("pool"), url.value == "memory:" {
+            reader.diagnostics.warning(
+                .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
+        }
         timeouts = reader.block("timeouts") ?? timeouts
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
@@ -338,6 +342,9 @@ extension StoreTimeouts: ConfigurationDecodable {
         .init([
             .optional("connect", .duration, default: "1s", "The timeout of a connection attempt, 50ms to 30s."),
             .optional("command", .duration, default: "500ms", "The timeout of a command, 10ms to 10s."),
+            .optional(
+                "shared_limit", .duration, default: "75ms",
+                "How long a request waits for shared limits, 5ms to 2s; a slower store is unavailable for them."),
         ])
     }
 
@@ -345,6 +352,7 @@ extension StoreTimeouts: ConfigurationDecodable {
         self.init()
         connect = reader.optional("connect", default: connect, in: .milliseconds(50) ... .seconds(30))
         command = reader.optional("command", default: command, in: .milliseconds(10) ... .seconds(10))
+        sharedLimit = reader.optional("shared_limit", default: sharedLimit, in: .milliseconds(5) ... .seconds(2))
     }
 }
 

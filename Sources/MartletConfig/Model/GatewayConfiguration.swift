@@ -15,6 +15,7 @@ package import MartletJSON
     package var audit: AuditConfiguration?
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
+    package var outbound = OutboundConfiguration()
     /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
     package var webhooks: [WebhookConfiguration] = []
@@ -274,6 +275,8 @@ package import MartletJSON
 @frozen package struct StoreTimeouts: Sendable {
     package var connect = Duration.seconds(1)
     package var command = Duration.milliseconds(500)
+    /// How long a request waits for the store that counts its shared limits.
+    package var sharedLimit = Duration.milliseconds(75)
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.
@@ -295,8 +298,18 @@ package import MartletJSON
     package var bulkhead: BulkheadConfiguration?
     /// What people call it; `nil` without `label`.
     package var label: String?
-    /// The block with positions, without the keys that every provider has.
-    package var block: ConfigurationNode
+    /// How it reaches its issuer, where that differs from `outbound:`.
+    package var outbound = OutboundConfiguration()
+    /// The block with positions, with the keys of `outbound:`.
+    package var whole: ConfigurationNode
+
+    /// The block with positions, without the keys that every provider has and its kind has not.
+    /// - Parameter grammar: of its kind, which may mean another thing by a name.
+    package func block(_ grammar: ConfigurationGrammar?) -> ConfigurationNode {
+        let others = Set(OutboundConfiguration.keys.map(\.name)).subtracting(grammar?.keyNames ?? [])
+        let entries = (whole.entries ?? []).filter { !others.contains($0.key.value) }
+        return ConfigurationNode(.mapping(entries), at: whole.location)
+    }
 }
 
 /// `providers.X.bulkhead:`.

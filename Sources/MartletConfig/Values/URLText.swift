@@ -72,7 +72,7 @@ extension URLText: ConfigurationValue {
         guard let url = URLText(try node.text()) else {
             throw node.error(
                 .configBadURL,
-                "must be an absolute URL such as https://example.com/keys, without user information or '#'")
+                "must be an absolute URL such as https://example.com, without user information or '#'")
         }
         self = url
     }

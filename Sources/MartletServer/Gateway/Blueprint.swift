@@ -199,7 +199,7 @@ package struct Blueprint: Sendable {
         configurations.compactMap { configuration in
             let factory = registry.factory(for: ProviderKind(rawValue: configuration.kind.value))
             var prepared = factory?.prepare(
-                configuration.block, name: configuration.name.value, into: &diagnostics)
+                configuration.block(factory?.grammar), name: configuration.name.value, into: &diagnostics)
             let limits = configuration.bulkhead.map { BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue) }
             prepared?.label = configuration.label
             prepared?.bulkhead = limits ?? (factory?.isFromLibrary == true ? .standard : nil)

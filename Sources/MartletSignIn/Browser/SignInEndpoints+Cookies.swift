@@ -15,6 +15,7 @@ extension SignInEndpoints {
         do throws(AuthenticationError) {
             proven = try await browser.sessions.verify(cookie.credential, in: context(of: request))
         } catch {
+            request.callerNote?.note(error.caller)
             throw .authentication(error)
         }
         if let replacement = proven.replacement {

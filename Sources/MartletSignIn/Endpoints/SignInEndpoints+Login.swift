@@ -132,8 +132,18 @@ extension SignInEndpoints {
                 }
             }
         } catch {
+            await note(error, of: provider, request)
             throw .authentication(error)
         }
+    }
+
+    /// Notes whose attempt it was that failed, for logs.
+    private func note(_ error: AuthenticationError, of provider: ProviderHandle, _ request: LocalRequest) async {
+        guard let user = error.user, let note = request.callerNote, note.caller == nil else { return }
+        let subjects = AccountSubjects(
+            accounts: setup.accounts, directory: nil, rules: setup.claimRules, transfers: nil, clock: setup.clock)
+        guard let subject = await subjects.subject(of: user, provider: provider.name) else { return }
+        note.note(subject: subject, sessionID: nil)
     }
 
     /// Records the verification of a login's credential in the trace of its request.

@@ -198,6 +198,7 @@ extension SignInEndpoints {
         do throws(AuthenticationError) {
             return try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
         } catch {
+            request.callerNote?.note(error.caller)
             throw .authentication(error)
         }
     }

@@ -177,7 +177,7 @@ let fullSample = """
         #expect(configuration.store.url.value == "redis://:hunter2@127.0.0.1:6379/0")
         #expect(configuration.jwks.maximumStale == .zero && configuration.jwks.fetchTimeout == .milliseconds(250))
         #expect(configuration.providers.map(\.name.value) == ["apple", "other"])
-        #expect(configuration.providers[0].block.entries?.map(\.key.value) == ["audiences"])
+        #expect(configuration.providers[0].block(nil).entries?.map(\.key.value) == ["audiences"])
     }
 
     @Test func `has sign-in`() throws {
