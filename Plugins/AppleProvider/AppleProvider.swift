@@ -122,6 +122,7 @@ public struct AppleProvider: LocallyVerifying {
     static func authenticationError(_ error: AppleError) -> AuthenticationError {
         switch error.kind {
         case .rejected: .rejected(error.code, cause: error)
+        case .incomplete(let member): .malformed(error.code, BodyError(member, .missing))
         case .undecided, .unavailable: .unavailable(error.code, cause: error)
         case .throttled: .unavailable(error.code, retryAfter: .seconds(60), cause: error)
         case .shareUsedUp: .throttled(error.code, retryAfter: StoreError.shareRetryAfter)

@@ -125,7 +125,7 @@ struct IdentityTokenBinding {
     /// The token must have the nonce of the request.
     func checkNonce(_ nonce: String) throws(OIDCError) {
         guard let claim = payload["nonce"]?.string else {
-            throw .rejected("nonce_missing", "nonce missing from the body or the token")
+            throw .rejected("nonce_missing", "nonce missing from the token")
         }
         guard ConstantTime.areEqual(Array(claim.utf8), Array(nonce.utf8)) else {
             throw .rejected("nonce_mismatch", "the nonce of the token is another")

@@ -19,7 +19,7 @@
             let (scheme, rest) = Self.splitScheme(text)
         else { return nil }
         let authority = rest.prefix { $0 != 0x2F && $0 != 0x3F }
-        guard let (host, port) = HostAndPort.parse(Array(authority)) else { return nil }
+        guard let (host, port) = HostAndPort.parse(Array(authority), allowingFinalDot: true) else { return nil }
         let tail = String(decoding: rest.dropFirst(authority.count), as: UTF8.self)
         self.text = text
         self.scheme = scheme
