@@ -16,6 +16,8 @@ indirect enum Condition: Sendable {
     /// - Returns: the error code if it fails; `nil` if it holds.
     func failure(for claims: JSONObject) -> ErrorCode? {
         switch self {
+        // Whatever the test: the claim is there, but not in the token.
+        case .claim(let name, _, _) where Self.isElsewhere(name, claims): .policyClaimElsewhere
         case .claim(let name, let test, let inverted):
             switch test.outcome(for: claims[name]) {
             case .decided(let holds): holds != inverted ? nil : .policyClaimMismatch
@@ -23,8 +25,26 @@ indirect enum Condition: Sendable {
             case .undecided(let reason): reason
             }
         case .any(let conditions):
-            conditions.contains { $0.failure(for: claims) == nil } ? nil : .policyClaimMismatch
+            Self.failure(ofAll: conditions, claims)
         }
+    }
+
+    private static func failure(ofAll conditions: [Condition], _ claims: JSONObject) -> ErrorCode? {
+        var failure = ErrorCode.policyClaimMismatch
+        for condition in conditions {
+            guard let other = condition.failure(for: claims) else { return nil }
+            if other == .policyClaimElsewhere { failure = other }
+        }
+        return failure
+    }
+
+    /// Whether the issuer says that a claim was too large for the token (OIDC Core §5.6.2): Microsoft Entra does so for
+    /// users of many groups.
+    private static func isElsewhere(_ name: String, _ claims: JSONObject) -> Bool {
+        guard claims[name] == nil else { return false }
+        if let names = claims["_claim_names"]?.object, names.has(name) { return true }
+        guard let mark = claims["hasgroups"] else { return false }
+        return (mark == true || mark == "true") && name.hasSameBytes(as: "groups")
     }
 
     /// The name of the claim, or `any (a, b)` for a list of conditions, safe for logs and terminals.
