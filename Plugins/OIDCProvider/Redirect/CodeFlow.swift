@@ -35,7 +35,7 @@ struct CodeFlow {
         try IdentityTokenBinding(payload: verified.payload)
             .checkAccessToken(granted.accessToken, algorithm: verified.algorithm)
         guard web.fetchesUserInfo else { return SignIn(identity: verified.identity, isFresh: true) }
-        let claims = try await userInfo(granted.accessToken, of: verified, by: client, until: context.deadline)
+        let claims = try await userInfo(granted.accessToken, of: verified, by: client, in: context)
         return SignIn(identity: verified.identity.withClaims(claims), isFresh: true)
     }
 
@@ -66,10 +66,13 @@ struct CodeFlow {
             .form(fields + web.client.fields), to: endpoints.token, headers: web.client.headers, until: deadline)
         switch TokenResponse(response) {
         case .granted(let granted): return granted
-        case .refused("invalid_grant"): throw .rejected("code_rejected", "the issuer did not accept the code")
-        case .refused(let error):
-            provider.context.logger.error("issuer refused a code exchange", ("error", error))
-            throw .unavailable("exchange_refused", "the issuer refused a code exchange: \(error)")
+        case .refused(let rejection) where rejection.error.hasSameBytes(as: "invalid_grant"):
+            rejection.log("issuer did not accept a code", of: web.client.id, to: provider.context.logger)
+            throw .rejected("code_rejected", "the issuer did not accept the code")
+        case .refused(let rejection):
+            rejection.log("issuer refused a code exchange", of: web.client.id, to: provider.context.logger)
+            throw .unavailable(
+                "exchange_refused", "the issuer refused a code exchange: \(ShownText.make(rejection.error))")
         case .throttled:
             throw OIDCError(.throttled(response.retryAfter), "api_throttled", "the issuer limits the rate of calls")
         case .unknown(let what):
@@ -80,17 +83,15 @@ struct CodeFlow {
 
     /// The claims of the token, and those that only the userinfo endpoint has (OIDC Core §5.3).
     private func userInfo(
-        _ accessToken: Secret, of verified: VerifiedClaims, by client: IssuerClient, until deadline: MonotonicTime
+        _ accessToken: Secret, of verified: VerifiedClaims, by client: IssuerClient, in context: AuthenticationContext
     ) async throws(OIDCError) -> JSONObject {
         guard let url = endpoints.userInfo else {
             throw .unavailable("discovery_unavailable", "the issuer has no userinfo endpoint")
         }
         let response = try await client.send(
-            .none, to: url, headers: [(name: "Authorization", value: "Bearer \(accessToken.text)")], until: deadline)
-        let limits = JSONLimits(maximumDepth: 16, maximumBytes: IssuerClient.maximumBytes)
-        guard response.status == 200, let object = (try? JSON.parse(response.body, limits: limits))?.object else {
-            throw .unavailable("api_bad_response", "userinfo: status \(response.status), or no JSON object")
-        }
+            .none, to: url, headers: [(name: "Authorization", value: "Bearer \(accessToken.text)")],
+            until: context.deadline)
+        let object = try await UserInfoResponse(provider: provider, client: web.client.id).read(response, at: context.now)
         // Otherwise the claims could be those of the owner of another access token.
         guard let subject = object["sub"]?.string, let own = verified.payload["sub"]?.string,
             subject.hasSameBytes(as: own)

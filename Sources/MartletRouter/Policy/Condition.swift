@@ -17,23 +17,43 @@ indirect enum Condition: Sendable {
     func failure(for claims: JSONObject) -> ErrorCode? {
         switch self {
         case .claim(let path, let test, let inverted, let orAbsent):
-            switch Self.outcome(of: test, for: path.lookup(in: claims)) {
+            switch Self.outcome(of: test, for: path, in: claims) {
             case .decided(let holds): holds != inverted ? nil : .policyClaimMismatch
             case .undecided(.policyClaimMissing) where inverted || orAbsent: nil
             case .undecided(let reason): reason
             }
         case .any(let conditions):
-            conditions.contains { $0.failure(for: claims) == nil } ? nil : .policyClaimMismatch
+            Self.failure(ofAll: conditions, claims)
         }
     }
 
-    private static func outcome(of test: ClaimTest, for found: ClaimPath.Lookup) -> ClaimTest.Outcome {
-        switch found {
+    private static func outcome(of test: ClaimTest, for path: ClaimPath, in claims: JSONObject) -> ClaimTest.Outcome {
+        switch path.lookup(in: claims) {
         case .found(let value): test.outcome(for: value)
+        // Whatever the test: the claim is there, but not in the token.
+        case .absent where isElsewhere(path.name, claims): .undecided(.policyClaimElsewhere)
         case .absent: test.outcome(for: nil)
         // Another form of the claim than the one that the condition is about.
         case .blocked: .undecided(.policyClaimType)
         }
+    }
+
+    private static func failure(ofAll conditions: [Condition], _ claims: JSONObject) -> ErrorCode? {
+        var failure = ErrorCode.policyClaimMismatch
+        for condition in conditions {
+            guard let other = condition.failure(for: claims) else { return nil }
+            if other == .policyClaimElsewhere { failure = other }
+        }
+        return failure
+    }
+
+    /// Whether the issuer says that a claim was too large for the token (OIDC Core §5.6.2): Microsoft Entra does so for
+    /// users of many groups.
+    private static func isElsewhere(_ name: String, _ claims: JSONObject) -> Bool {
+        guard claims[name] == nil else { return false }
+        if let names = claims["_claim_names"]?.object, names.has(name) { return true }
+        guard let mark = claims["hasgroups"] else { return false }
+        return (mark == true || mark == "true") && name.hasSameBytes(as: "groups")
     }
 
     /// The name of the claim, `[a, b]` for a member, or `any (a, b)` for a list of conditions, safe for logs and terminals.

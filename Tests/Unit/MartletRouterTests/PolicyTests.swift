@@ -162,6 +162,34 @@ extension Policy {
         #expect(policy.decide(principal(["b": 1]), now: Self.now) == .denied(.policyClaimMissing))
     }
 
+    @Test(
+        arguments: [
+            ["_claim_names": ["groups": "src1"]], ["hasgroups": true], ["hasgroups": "true"],
+        ] as [JSONObject])
+    func `fail if the issuer says that a claim is elsewhere`(claims: JSONObject) throws {
+        let elsewhere = Decided.denied(.policyClaimElsewhere)
+        let staff = Self.claim("groups", .contains(.text("staff")))
+        #expect(try policy([staff]).decide(principal(claims), now: Self.now) == elsewhere)
+        #expect(try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(claims), now: Self.now) == elsewhere)
+        // What is not in the token is not absent.
+        for test in [ConditionConfiguration.Test.exists(false), .exists(true)] {
+            #expect(try policy([Self.claim("groups", test)]).decide(principal(claims), now: Self.now) == elsewhere)
+        }
+        let notBanned = ConditionConfiguration.claim(name: "groups", test: .contains(.text("banned")), inverted: true)
+        #expect(try policy([notBanned]).decide(principal(claims), now: Self.now) == elsewhere)
+        #expect(
+            try policy([Self.claim("role", .exists(true))]).decide(principal(claims), now: Self.now)
+                == .denied(.policyClaimMissing))
+        var there = claims
+        there["groups"] = ["staff"]
+        #expect(try policy([staff]).decide(principal(there), now: Self.now) == Self.forever)
+        var other = claims
+        other["a"] = 1
+        #expect(
+            try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(other), now: Self.now)
+                == Self.forever)
+    }
+
     @Test func `hold with any of a nested list`() throws {
         let policy = try policy([
             .any([
