@@ -28,16 +28,18 @@ extension LoopState {
         exchanges[exchange].record.reason = context.counters.reason(failure)
         context.scratch.pending[exchange].removeAll()
         var bodyBytes = 0
-        if exchanges[exchange].request.isGRPC {
+        let closes = exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream
+        let kind = exchanges[exchange].request.grpc
+        if kind != .none, failure.hasStatus(of: kind) {
             unsafe failure.writeStatus(
-                into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
-                date: context.clock.dateText)
+                as: kind, into: &context.scratch.pending[exchange],
+                requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
+                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         } else {
             unsafe bodyBytes = failure.write(
                 into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
                 date: context.clock.dateText,
-                isHead: exchanges[exchange].request.method == .head,
-                close: exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream,
+                isHead: exchanges[exchange].request.method == .head, close: closes,
                 offersBasic: exchanges[exchange].credential.offersBasic,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         }

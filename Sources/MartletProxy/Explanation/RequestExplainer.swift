@@ -147,7 +147,9 @@ package struct RequestExplainer: Sendable {
         if let token = input.token {
             bytes += Array("Authorization: Bearer ".utf8) + token.withBytes { $0 } + [0x0D, 0x0A]
         }
-        return bytes + [0x0D, 0x0A]
+        bytes += [0x0D, 0x0A]
+        var encoded = ByteBuffer()
+        return TargetEncoding.encodeRequestLine(of: bytes.span, into: &encoded) ? encoded.array : bytes
     }
 
     // MARK: Router

@@ -22,6 +22,11 @@ extension OpenAPI {
                   "description": "The invalid members of the body.",
                   "items": {"$ref": "#/components/schemas/BodyError"}
                 },
+                "max_age": {
+                  "type": "integer",
+                  "description": "The maximum time since the user authenticated, in seconds (RFC 9470)."
+                },
+                "acr_values": {"type": "string", "description": "The level of authentication that is needed (RFC 9470)."},
                 "request_id": {"type": "string"}
               },
               "additionalProperties": false
@@ -211,7 +216,7 @@ extension OpenAPI {
               }
             },
             "Unauthorized": {
-              "description": "`credential_missing`; `credential_invalid`, also for a proof that is too old (RFC 9470).",
+              "description": "`credential_missing`; `credential_invalid`; `reauthentication_required` where the user has to authenticate again (RFC 9470), `dpop_proof_invalid` where a proof of the client's key is needed (RFC 9449).",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {

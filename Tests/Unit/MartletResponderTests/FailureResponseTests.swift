@@ -116,6 +116,43 @@ import Testing
         #expect("WWW-Authenticate: \(Failure.basicChallenge)" == Self.basic)
     }
 
+    @Test func `the code of a rejection says what to do, and the document how`() {
+        let stepUp = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 60, acr: "mfa"), "test.reason"))
+        #expect(stepUp.body.contains(#""code":"reauthentication_required","max_age":60,"acr_values":"mfa","request_id""#))
+        let recent = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 600), "test.reason"))
+        #expect(recent.body.contains(#""code":"reauthentication_required","max_age":600,"request_id""#))
+        #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid","request_id""#))
+        #expect(WrittenFailure(.certificateInvalid("test.reason")).body.contains(#""code":"credential_invalid""#))
+    }
+
+    @Test func `a page of another origin may read what tells it how to go on`() {
+        let readable = WrittenFailure(Failure.noRoute.readable(by: "capacitor://localhost"))
+        #expect(readable.fields.contains("Access-Control-Allow-Origin: capacitor://localhost"))
+        let exposed = "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id"
+        #expect(readable.fields.contains(exposed))
+        #expect(!WrittenFailure(Failure.noRoute.readable(by: nil)).fields.contains(exposed))
+    }
+
+    @Test func `a caller of gRPC-Web gets a status that all of its clients read`() {
+        var failure = Failure.throttled("test.reason", retryAfter: 7)
+        failure.rateFields = "RateLimit: x"
+        var out = ByteBuffer()
+        var date = ByteBuffer()
+        var id = ByteBuffer()
+        date.append("now")
+        id.append("r1")
+        unsafe failure.writeStatus(
+            as: .webText, into: &out, requestID: id.bytes, date: date, close: true, strictTransportSeconds: 9)
+        #expect(
+            String(decoding: out.array, as: UTF8.self) == """
+                HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web-text+proto\r\nCache-Control: no-store\r
+                Content-Length: 0\r\nGrpc-Status: 8\r\nGrpc-Message: throttled\r\nDate: now\r\nX-Request-Id: r1\r
+                Retry-After: 7\r\nRateLimit: x\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n\r\n
+                """)
+        let redirect = Failure.movedToHTTPS("https://a/")
+        #expect(!redirect.hasStatus(of: .web) && redirect.hasStatus(of: .http2) && failure.hasStatus(of: .web))
+    }
+
     @Test func `a response is appended to what the buffer has`() {
         let (plain, appended) = (WrittenFailure(.noRoute), WrittenFailure(.noRoute, after: "before"))
         #expect(appended.text == "before" + plain.text && appended.bodyBytes == plain.bodyBytes)
