@@ -290,6 +290,10 @@ package import MartletCore
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
+    /// What pages call it; `nil` for its name.
+    package var label: String?
+    /// What pages show on its button.
+    package var icon: Located<FilePath>?
     /// The block with positions, without the keys that every provider has.
     package var block: ConfigurationNode
 }

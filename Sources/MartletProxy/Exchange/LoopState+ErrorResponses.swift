@@ -11,9 +11,9 @@ extension LoopState {
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
         let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
-        if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
+        if exchanges[exchange].credential.setsCookie, let cookies = exchanges.cookies.take(exchange) {
             var changed = failure
-            changed.setCookie = cookie
+            changed.setCookies = cookies + failure.setCookies
             return reject(exchange, changed)
         }
         if failure.rateFields == nil, exchanges[exchange].record.limits.isAnnounced {
@@ -39,7 +39,8 @@ extension LoopState {
                 isHead: exchanges[exchange].request.method == .head,
                 close: exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream,
                 offersBasic: exchanges[exchange].credential.offersBasic,
-                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
+                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
+                page: marks.isEmpty ? errorPage(of: exchange, failure) : nil)
         }
         if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
         exchanges[exchange].record.bytesOut = bodyBytes
