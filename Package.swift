@@ -233,8 +233,8 @@ let rooms: [Room] = [
     Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
+            "MartletIO", "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
             "MartletIdentities",
@@ -243,7 +243,7 @@ let rooms: [Room] = [
             "MartletAdmin", "CLinux", "CStart",
         ],
         isSmall: true,
-        testImports: ["MartletHTTP", "MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [

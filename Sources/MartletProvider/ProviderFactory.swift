@@ -62,10 +62,8 @@ package import MartletConfig
     package let storesRecords: Bool
     /// What its calls are limited to; `nil` if they run beside others.
     package var bulkhead: BulkheadLimits?
-    /// What people call it; `nil` if that is its name.
-    package var label: String?
     private let buildProvider:
-        @Sendable (ProviderContext, Bulkhead?, String?, ProviderHandle?) throws(ConfigurationError) -> ProviderHandle
+        @Sendable (ProviderContext, Bulkhead?, ProviderHandle?) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
@@ -74,10 +72,9 @@ package import MartletConfig
         transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
         redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
         storesRecords = (configuration as? any UserConfiguring)?.storesRecords ?? false
-        buildProvider = { (context, bulkhead, label, previous) throws(ConfigurationError) in
+        buildProvider = { (context, bulkhead, previous) throws(ConfigurationError) in
             ProviderHandle(
-                try Plugin(configuration, context: context), name: name, label: label, bulkhead: bulkhead,
-                replacing: previous)
+                try Plugin(configuration, context: context), name: name, bulkhead: bulkhead, replacing: previous)
         }
     }
 
@@ -86,8 +83,8 @@ package import MartletConfig
     package func build(
         _ context: ProviderContext, replacing previous: ProviderHandle? = nil
     ) throws(ConfigurationError) -> ProviderHandle {
-        guard let bulkhead else { return try buildProvider(context, nil, label, previous) }
+        guard let bulkhead else { return try buildProvider(context, nil, previous) }
         let known = previous?.bulkhead.flatMap { $0.limits == bulkhead ? $0 : nil }
-        return try buildProvider(context, known ?? Bulkhead(name, bulkhead, clock: context.clock), label, previous)
+        return try buildProvider(context, known ?? Bulkhead(name, bulkhead, clock: context.clock), previous)
     }
 }

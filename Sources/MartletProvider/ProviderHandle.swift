@@ -5,8 +5,6 @@ package import MartletCore
 package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
-    /// What people call it: its label in the configuration, or its name.
-    package let label: String
     package let kind: ProviderKind
     private let provider: any Provider
     package let authenticating: (any Authenticating)?
@@ -42,15 +40,11 @@ package final class ProviderHandle: Sendable {
     /// What its calls are kept apart by; `nil` if they run beside others.
     package let bulkhead: Bulkhead?
 
-    /// - Parameters:
-    ///   - label: what people call it; its name if `nil`.
-    ///   - previous: the provider of that name before a reload, whose counters go on.
+    /// - Parameter previous: the provider of that name before a reload, whose counters go on.
     package init<Plugin: Provider>(
-        _ provider: Plugin, name: String, label: String? = nil, bulkhead: Bulkhead? = nil,
-        replacing previous: ProviderHandle? = nil
+        _ provider: Plugin, name: String, bulkhead: Bulkhead? = nil, replacing previous: ProviderHandle? = nil
     ) {
         self.name = name
-        self.label = label ?? name
         self.bulkhead = bulkhead
         kind = Plugin.kind
         let counted = previous.flatMap { $0.kind == Plugin.kind ? $0 : nil }

@@ -25,6 +25,7 @@ class Stage:
         self.gateway, self.browser, self.language, self.folder, self.driver = gateway, browser, language, folder, driver
         self.seen, self.cookies, self.names = set(), {}, 0
         self.due, self.check = 0.0, None
+        self.binary = gateway.binary
 
     # Pages
 
@@ -147,6 +148,10 @@ class Stage:
         """The value of one of the gateway's cookies; None without it."""
         name = self.gateway.prefix + suffix
         return next((one["value"] for one in self.browser.cookies() if one["name"] == name), None)
+
+    def attempts(self):
+        """The names of the cookies of sign-ins that wait for a provider."""
+        return [one["name"] for one in self.browser.cookies() if one["name"].startswith(self.gateway.prefix + "-start")]
 
     def is_live(self, cookie):
         """Whether a session cookie still authenticates."""

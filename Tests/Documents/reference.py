@@ -123,7 +123,7 @@ def documented_blocks(schema):
     """The keys below each heading of Configuration.md."""
     for path, block in blocks(schema, "", schema["$defs"]):
         yield f"### `{path}`" if path else "## The file", block["properties"], block.get("required", [])
-    shared = {"kind", "bulkhead", "label"}
+    shared = {"kind", "bulkhead", "label", "icon_file"}
     for rule in schema["$defs"]["provider"]["allOf"]:
         block = rule["then"]
         keys = {name: key for name, key in block["properties"].items() if name not in shared}

@@ -296,8 +296,10 @@ package import MartletJSON
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
-    /// What people call it; `nil` without `label`.
+    /// What pages call it; `nil` for its name.
     package var label: String?
+    /// What pages show on its button.
+    package var icon: Located<FilePath>?
     /// How it reaches its issuer, where that differs from `outbound:`.
     package var outbound = OutboundConfiguration()
     /// The block with positions, with the keys of `outbound:`.

@@ -53,7 +53,7 @@ struct TemplateSchema: Sendable {
         "csrf", "username", "username_error", "password_error", "password_hint", "by_mail", "asks_name", "name",
         "name_error", urls: ["action", "sign_in"],
         lists: ["notice": notice])
-    private static let message = texts("text", "request_id", urls: ["sign_in"])
+    private static let message = texts("text", "request_id", "account", "name", urls: ["sign_in", "sign_out"])
     private static let account = texts(
         "name", "csrf", urls: ["sign_out"],
         lists: [

@@ -11,9 +11,9 @@ extension LoopState {
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
         let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
-        if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
+        if exchanges[exchange].credential.setsCookie, let cookies = exchanges.cookies.take(exchange) {
             var changed = failure
-            changed.setCookie = cookie
+            changed.setCookies = cookies + failure.setCookies
             return reject(exchange, changed)
         }
         if failure.rateFields == nil, exchanges[exchange].record.limits.isAnnounced {
@@ -41,7 +41,8 @@ extension LoopState {
                 date: context.clock.dateText,
                 isHead: exchanges[exchange].request.method == .head, close: closes,
                 offersBasic: exchanges[exchange].credential.offersBasic,
-                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
+                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
+                page: marks.isEmpty ? errorPage(of: exchange, failure) : nil)
         }
         if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
         exchanges[exchange].record.bytesOut = bodyBytes

@@ -17,6 +17,8 @@ struct RequestProperties {
     var acceptsTrailers = false
     /// Whether a proxy asks about a request by this one, and how.
     var check: CheckMarks = []
+    /// Whether errors are pages, where browsers sign in.
+    var navigation = NavigationMark()
 
     /// The head sets the rest.
     @inline(__always)
@@ -26,6 +28,7 @@ struct RequestProperties {
         isConnect = false
         acceptsTrailers = false
         check = []
+        navigation = NavigationMark()
     }
 }
 

@@ -154,9 +154,12 @@ package struct Graph: Sendable {
         setup.links = parts.accounts
         setup.deletionGrace = configuration.accounts?.deletion.grace ?? .zero
         setup.browser = configuration.browser.map {
-            BrowserSetup(
+            var browser = BrowserSetup(
                 $0, files: blueprint.pageFiles, base: configuration.sessions.path, sessions: sessions,
                 key: store.browserKey)
+            let pages = PageRequirements($0, configuration.server.paths, blueprint.routes)
+            browser.stepUp = { pages.requirement(of: $0) }
+            return browser
         }
         guard let accounts = parts.accounts else { return (setup, nil) }
         setup.transfers = TransferredIdentities(
@@ -195,7 +198,7 @@ package struct Graph: Sendable {
             proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
             rejection: endpoints.rejection(of:),
-            browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes) })
+            browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes, endpoints) })
     }
 
     /// Verifies session tokens; under `on_error: cached` with a cache that all loops share.

@@ -36,6 +36,17 @@ package enum SignInBody {
         request.bodyBytes > 0 ? try form(of: request) : nil
     }
 
+    /// Parses the body of a form that a page sends: `application/x-www-form-urlencoded`.
+    static func pageForm(of request: LocalRequest) throws(Failure) -> SignInForm {
+        try checkPageForm(of: request)
+        return try form(of: request)
+    }
+
+    /// - Throws: 415 for a body of another media type than that of a page's form.
+    static func checkPageForm(of request: LocalRequest) throws(Failure) {
+        guard try mediaType(of: request) == .form else { throw .unsupportedMediaType(.signInMediaType) }
+    }
+
     /// Parses the body of an issuer's notification, whose `Content-Type` is not documented: a form if it says so, and
     /// JSON otherwise.
     static func notification(of request: LocalRequest) throws(Failure) -> SignInForm {

@@ -62,7 +62,7 @@ extension LocalResponse {
     /// Adds a `Set-Cookie` field.
     mutating func set(_ cookie: String) {
         if failure != nil {
-            failure?.setCookie = cookie
+            failure?.setCookies.append(cookie)
         } else {
             fields.append((name: "Set-Cookie", value: cookie))
         }

@@ -20,6 +20,7 @@ package final class SignInEndpoints: Sendable {
     let selfService: SelfServiceProviders
     let mails: AddressMails
     let audit: SignInAudit
+    let flights = CallbackFlights()
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
     let description: LocalResponse
