@@ -161,7 +161,7 @@ enum RequestCases {
         fields("no Host", "Accept: x\r\n", "request.host_missing"),
         MessageCase("no Host in HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", "GET path=/ host= none 1.0 close"),
         MessageCase(
-            "a host in the target of HTTP/1.0", "GET http://a:/ HTTP/1.0\r\n\r\n", plain + " 1.0 close absolute"),
+            "a host in the target of HTTP/1.0", "GET http://a:/ HTTP/1.0\r\n\r\n", plain + " 1.0 absolute close"),
         MessageCase("two Hosts in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", "request.host_repeated"),
         MessageCase("an empty Host in HTTP/1.0", "GET / HTTP/1.0\r\nHost:\r\n\r\n", "request.bad_host"),
         fields("two equal Hosts", "Host: a\r\nHost: a\r\n", "request.host_repeated"),

@@ -79,8 +79,8 @@ import Testing
             written.fields == [
                 #"WWW-Authenticate: Bearer realm="martlet", error="insufficient_scope""#, "Retry-After: 7",
                 "Allow: GET", "Location: /b", "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
-                "Strict-Transport-Security: max-age=60", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-                "Connection: close, Upgrade",
+                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id", "Strict-Transport-Security: max-age=60",
+                "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Connection: close, Upgrade",
             ])
     }
 
@@ -90,7 +90,10 @@ import Testing
         #expect(WrittenFailure(unreadable).fields == ["Vary: Origin"])
         let readable = unreadable.readable(by: "https://a.example")
         #expect(
-            WrittenFailure(readable).fields == ["Vary: Origin", "Access-Control-Allow-Origin: https://a.example"])
+            WrittenFailure(readable).fields == [
+                "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
+                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id",
+            ])
         // They are copies.
         #expect(WrittenFailure(plain).fields.isEmpty)
         #expect(readable.status == 404 && readable.reason == plain.reason && !readable.closes)
