@@ -88,15 +88,15 @@ public struct KeySet: Sendable {
     private static func key(
         _ entry: JSONObject, id: KeyID?, allowed: Set<SignatureAlgorithm>
     ) throws(SkippedKey) -> VerificationKey {
-        guard id != nil || entry.present("kid") == nil else { throw SkippedKey("it has no valid kid") }
+        guard id != nil || !entry.has("kid") else { throw SkippedKey("it has no valid kid") }
         let parts: PublicKeyParts
         do throws(JOSEError) { parts = try PublicKeyParts(jwk: entry) } catch { throw SkippedKey(error.message) }
-        if let use = entry.present("use"), use != "sig" { throw SkippedKey("it is not for signatures") }
-        if let operations = entry.present("key_ops"), operations.array?.contains("verify") != true {
+        if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
+        if let operations = entry["key_ops"], operations.array?.contains("verify") != true {
             throw SkippedKey("it is not for verifying")
         }
         var algorithms = parts.algorithms
-        if let name = entry.present("alg") {
+        if let name = entry["alg"] {
             algorithms = algorithms.filter { name == .string($0.rawValue) }
             guard !algorithms.isEmpty else { throw SkippedKey("it is for another algorithm") }
         }

@@ -129,7 +129,7 @@ extension Limits: ConfigurationDecodable {
             reader.optional(
                 "token_bytes", default: ByteSize(bytes: tokenBytes), in: .kibibytes(1) ... .kibibytes(64)
             ).bytes
-        if let node = reader.node("token_bytes"), tokenBytes >= headerBytes {
+        if let node = reader.node("token_bytes"), tokenBytes > headerBytes {
             reader.diagnostics.warning(
                 .configUnused, at: node.location,
                 "token_bytes: no token has more than header_bytes, which is \(headerBytes) bytes")

@@ -223,6 +223,52 @@ extension Policy {
         #expect(try policy([]).explain(nil, now: Self.now).isEmpty)
     }
 
+    private static let role = ConditionConfiguration.claim(
+        name: ClaimPath("realm_access", "roles"), test: .contains(.text("admin")), inverted: false)
+
+    @Test func `test a member of a claim, and name its path`() throws {
+        let policy = try policy([Self.role])
+        #expect(
+            policy.decide(principal(["realm_access": ["roles": ["user", "admin"]]]), now: Self.now) == Self.forever)
+        for (claims, code): (JSONObject, ErrorCode) in [
+            (["realm_access": ["roles": ["user"]]], .policyClaimMismatch), ([:], .policyClaimMissing),
+            (["realm_access": [:]], .policyClaimMissing), (["realm_access": .null], .policyClaimMissing),
+            (["realm_access": ["roles": .null]], .policyClaimMissing), (["realm_access": "text"], .policyClaimType),
+            (["realm_access": [["roles": ["admin"]]]], .policyClaimType), (["roles": ["admin"]], .policyClaimMissing),
+            (["realm_access.roles": ["admin"]], .policyClaimMissing),
+        ] {
+            #expect(policy.decide(principal(claims), now: Self.now) == .denied(code), "\(claims)")
+        }
+        let check = try #require(policy.explain(principal([:]), now: Self.now).first)
+        #expect(check.check == "authorize[0] [realm_access, roles]")
+        #expect(check.detail == "claim '[realm_access, roles]' contains 'admin': [realm_access, roles] is absent")
+    }
+
+    @Test func `may hold for callers without the claim, but not with another form of it`() throws {
+        for path in [ClaimPath("plan"), ClaimPath("org", "plan")] {
+            for inverted in [false, true] {
+                let condition = ConditionConfiguration.claim(
+                    name: path, test: .equals(.text("gold")), inverted: inverted, orAbsent: true)
+                let policy = try policy([condition])
+                func decide(_ value: JSONValue?) -> Decided {
+                    let claims: JSONObject = value.map { ["plan": $0, "org": ["plan": $0]] } ?? [:]
+                    return policy.decide(principal(claims), now: Self.now)
+                }
+                #expect(decide(nil as JSONValue?) == Self.forever && decide(JSONValue.null) == Self.forever)
+                #expect(decide("gold") == (inverted ? .denied(.policyClaimMismatch) : Self.forever))
+                #expect(decide("iron") == (inverted ? Self.forever : .denied(.policyClaimMismatch)))
+                #expect(decide(1) == .denied(.policyClaimType))
+            }
+        }
+        let nested = ConditionConfiguration.claim(
+            name: ClaimPath("org", "plan"), test: .equals(.text("gold")), inverted: false, orAbsent: true)
+        #expect(
+            try policy([nested]).decide(principal(["org": "text"]), now: Self.now) == .denied(.policyClaimType))
+        #expect(
+            try policy([nested]).explain(principal([:]), now: Self.now).first?.detail
+                == "claim '[org, plan]' equals 'gold' or absent: [org, plan] is absent")
+    }
+
     @Test func `describe their conditions`() throws {
         let policy = try policy(
             [
