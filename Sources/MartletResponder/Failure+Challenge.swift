@@ -5,8 +5,11 @@ internal import MartletProvider
 extension Failure {
     /// A credential without the proof that it is bound to (RFC 9449 §7.1, RFC 8705 §3).
     package static func proofInvalid(_ reason: ErrorCode) -> Failure {
-        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .unproven)
+        Failure(status: 401, code: "dpop_proof_invalid", reason: reason, challenge: .unproven)
     }
+
+    /// The fields of the gateway's own responses that say what to do, for pages of other origins (CORS).
+    package static var readableFields: String { "Retry-After, WWW-Authenticate, X-Request-Id" }
 
     /// The algorithms of DPoP proofs, separated by spaces (RFC 9449 §5.1).
     package static var proofAlgorithms: StaticString { "ES256 ES384 ES512 EdDSA PS256" }

@@ -110,7 +110,7 @@ package struct Failure: Error, Sendable {
 
     /// An authenticated caller whose authentication is too old or too weak (RFC 9470).
     package static func stepUp(_ requirement: StepUpRequirement, _ reason: ErrorCode) -> Failure {
-        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .stepUp(requirement))
+        Failure(status: 401, code: "reauthentication_required", reason: reason, challenge: .stepUp(requirement))
     }
 
     /// The caller cannot be authenticated now.
@@ -126,8 +126,8 @@ package struct Failure: Error, Sendable {
     }
 
     /// A body of an unsupported type.
-    package static func unsupportedMediaType(_ reason: ErrorCode) -> Failure {
-        Failure(status: 415, code: "request_invalid", reason: reason)
+    package static func unsupportedMediaType(_ reason: ErrorCode, _ errors: [BodyError] = []) -> Failure {
+        Failure(status: 415, code: "request_invalid", reason: reason, bodyErrors: errors)
     }
 
     /// A body that is too long.
@@ -222,6 +222,7 @@ package struct Failure: Error, Sendable {
         body.append(code)
         body.append("\"")
         if !bodyErrors.isEmpty { writeErrors(into: &body) }
+        if case .stepUp(let requirement) = challenge { requirement.writeMembers(into: &body) }
         body.append(",\"request_id\":\"")
         unsafe body.append(requestID)
         body.append("\"}\n")
@@ -277,6 +278,8 @@ package struct Failure: Error, Sendable {
         if let readableBy {
             out.append("\r\nAccess-Control-Allow-Origin: ")
             out.append(text: readableBy)
+            out.append("\r\nAccess-Control-Expose-Headers: ")
+            out.append(text: Failure.readableFields)
         }
         if strictTransportSeconds > 0 {
             out.append("\r\nStrict-Transport-Security: max-age=")

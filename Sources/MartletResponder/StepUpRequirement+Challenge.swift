@@ -18,6 +18,19 @@ extension StepUpRequirement {
         }
     }
 
+    /// Writes the members of a problem document, with the names of the challenge's parameters.
+    func writeMembers(into body: inout ByteBuffer) {
+        if let maximumAge {
+            body.append(",\"max_age\":")
+            body.append(decimal: Int(maximumAge))
+        }
+        if let acr {
+            body.append(",\"acr_values\":\"")
+            body.append(text: acr)
+            body.append("\"")
+        }
+    }
+
     /// The sentences of RFC 9470 §4.
     private var sentence: StaticString {
         acr == nil ? "More recent authentication is required" : "A different authentication level is required"

@@ -15,13 +15,22 @@ extension OpenAPI {
                 "code": {
                   "type": "string",
                   "enum": [
-                    "request_invalid", "credential_missing", "credential_invalid", "not_allowed",
+                    "request_invalid", "credential_missing", "credential_invalid",
+                    "reauthentication_required", "dpop_proof_invalid", "not_allowed",
                     "no_route", "not_found", "method_not_allowed", "identity_taken",
                     "provider_already_linked", "last_identity", "request_too_large", "throttled",
                     "auth_unavailable", "overloaded", "cross_site"
                   ]
                 },
                 "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
+                "max_age": {
+                  "type": "integer",
+                  "description": "With `reauthentication_required`: how old, in seconds, the last proof of the user may be."
+                },
+                "acr_values": {
+                  "type": "string",
+                  "description": "With `reauthentication_required`: the level that the proof must have."
+                },
                 "errors": {
                   "type": "array",
                   "description": "The invalid members of the body.",
@@ -217,7 +226,7 @@ extension OpenAPI {
               }
             },
             "Unauthorized": {
-              "description": "`credential_missing`; `credential_invalid`, also for a proof that is too old (RFC 9470).",
+              "description": "`credential_missing`; `credential_invalid`; `reauthentication_required` for a proof of the user that is too old (RFC 9470); `dpop_proof_invalid` for one of the client's key (RFC 9449).",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {
