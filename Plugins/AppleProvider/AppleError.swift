@@ -16,6 +16,8 @@ struct AppleError: CodedError {
         case throttled
         /// The client has used up its share of the store.
         case shareUsedUp
+        /// The body lacks a member.
+        case memberMissing(String)
     }
 
     let kind: Kind
@@ -52,7 +54,8 @@ struct AppleError: CodedError {
         .rejected, "authorization_failed", "Apple's page returned an error")
     static let userMismatch = AppleError(.rejected, "user_mismatch", "user does not match sub")
     static let codeMismatch = AppleError(.rejected, "code_mismatch", "the code does not match c_hash")
-    static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the body or the token")
+    static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the token")
+    static let nonceNotSent = AppleError(.memberMissing("nonce"), "nonce_missing", "nonce missing from the body")
     static let nonceMismatch = AppleError(.rejected, "nonce_mismatch", "the nonces of body and token do not match")
     static let nonceReused = AppleError(
         .rejected, "nonce_reused", "the nonce was used, has expired or was not issued here")
