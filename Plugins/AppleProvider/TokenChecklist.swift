@@ -27,10 +27,15 @@ struct TokenChecklist {
     /// - Parameters:
     ///   - maximumAge: how long after `iat` a token is accepted.
     ///   - headers: the parsed headers of Apple's tokens.
-    init(configuration: AppleConfiguration, maximumAge: Duration, headers: JWSHeaderCache) {
+    ///   - furtherAudiences: accepted beside the configured ones.
+    init(
+        configuration: AppleConfiguration, maximumAge: Duration, headers: JWSHeaderCache,
+        furtherAudiences: [String] = []
+    ) {
         var checks = TokenChecks(
             prefix: AppleProvider.kind.rawValue, owner: "Apple's", algorithms: configuration.algorithms,
-            issuers: configuration.issuers.map(\.value), audiences: configuration.audiences.map(\.value),
+            issuers: configuration.issuers.map(\.value),
+            audiences: configuration.audiences.map(\.value) + furtherAudiences,
             maximumAge: maximumAge, headers: headers)
         checks.leeway = configuration.leeway
         checks.maximumLifetime = Self.maximumLifetime

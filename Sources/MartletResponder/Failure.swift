@@ -126,8 +126,8 @@ package struct Failure: Error, Sendable {
     }
 
     /// A body of an unsupported type.
-    package static func unsupportedMediaType(_ reason: ErrorCode) -> Failure {
-        Failure(status: 415, code: "request_invalid", reason: reason)
+    package static func unsupportedMediaType(_ reason: ErrorCode, _ errors: [BodyError] = []) -> Failure {
+        Failure(status: 415, code: "request_invalid", reason: reason, bodyErrors: errors)
     }
 
     /// A body that is too long.

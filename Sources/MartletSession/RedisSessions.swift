@@ -38,12 +38,15 @@ package final class RedisSessions: SessionBackend {
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
                 session.owner, digits(session.evicts ? 1 : 0), digits(session.mark?.number ?? 0),
+                session.applicationHash,
             ] + announcement)
         let parts: [RedisReply]
         switch reply {
-        case .integer(0): return .full
         case .integer(1): return .overtaken
         case .array(let list) where list.count == 2: parts = list
+        case .array(let list) where list.count == 1:
+            guard case .array(let surplus)? = list.first else { throw .unexpectedReply }
+            return .full(surplus: surplus.compactMap { if case .bytes(let keyHash) = $0 { keyHash } else { nil } })
         default: throw .unexpectedReply
         }
         record(session, at: time)
@@ -285,6 +288,7 @@ package final class RedisSessions: SessionBackend {
         add("d", session.record)
         add("m", session.listing)
         add("p", session.providerHash)
+        add("c", session.applicationHash)
         add("v", session.verifier)
         add("r", session.refreshWrap)
         fields += [field("a:", session.access.tokenHash), value(session.access)]

@@ -8,6 +8,7 @@ struct SessionState: Sendable {
     private(set) var record: [UInt8]
     let listing: [UInt8]
     let providerHash: [UInt8]
+    let applicationHash: [UInt8]
     let verifier: [UInt8]
     let owner: [UInt8]
     /// Its place among all sessions, by when they were created.
@@ -26,6 +27,7 @@ struct SessionState: Sendable {
         record = session.record
         listing = session.listing
         providerHash = session.providerHash
+        applicationHash = session.applicationHash
         verifier = session.verifier
         owner = session.owner
         lastSeen = session.created

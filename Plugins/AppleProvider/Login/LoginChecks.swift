@@ -46,7 +46,8 @@ struct LoginChecks {
             if request.nonce == nil, claim == nil, configuration.nonce == .optional { return nil }
             throw request.nonce == nil ? .nonceNotSent : .nonceMissing
         }
-        guard Self.areEqual(Self.sent(nonce, as: configuration.nonceForm), claim) else { throw .nonceMismatch }
+        let sent = Self.sent(nonce, as: configuration.nonceForm(of: token.audience))
+        guard Self.areEqual(sent, claim) else { throw .nonceMismatch }
         return nonce
     }
 

@@ -365,7 +365,8 @@ extension JWKSConfiguration: ConfigurationDecodable {
                 "unknown_kid_cooldown", .duration, default: "60s",
                 "The minimum interval between fetches for unknown key ids."),
             .optional(
-                "negative_ttl", .duration, default: "5m", "How long a key id that does not exist is cached as unknown."),
+                "negative_ttl", .duration, default: "60s",
+                "How long a key id that does not exist is cached as unknown."),
             .optional("fetch_timeout", .duration, default: "3s", "The timeout of one fetch."),
         ])
     }

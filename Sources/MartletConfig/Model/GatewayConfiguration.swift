@@ -284,7 +284,7 @@ package import MartletJSON
     package var ttl = Duration.seconds(3600)
     package var maximumStale = Duration.seconds(24 * 3600)
     package var unknownKeyCooldown = Duration.seconds(60)
-    package var negativeTTL = Duration.seconds(300)
+    package var negativeTTL = Duration.seconds(60)
     package var fetchTimeout = Duration.seconds(3)
 
     package init() {}

@@ -62,3 +62,20 @@ public enum ShownText {
         return String(String.UnicodeScalarView(scalars)) + (text.unicodeScalars.count > maximumLength ? "…" : "")
     }
 }
+
+/// Makes what an issuer says about an error safe for a log line.
+public enum IssuerText {
+    private static let maximumBytes = 256
+
+    /// At most 256 bytes of printable ASCII; other characters as `\u{…}`.
+    public static func make(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            let isPlain = (0x20...0x7E).contains(scalar.value) && scalar != "\\"
+            let part = isPlain ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+            guard shown.utf8.count + part.utf8.count <= maximumBytes else { return shown + "…" }
+            shown += part
+        }
+        return shown
+    }
+}

@@ -53,6 +53,10 @@ extension OpenAPI {
               "properties": {
                 "identity_token": {"type": "string", "minLength": 1},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                },
                 "authorization_code": {
                   "type": ["string", "null"],
                   "description": "Exchanged for a refresh token, once, where the provider has a key."
@@ -78,6 +82,14 @@ extension OpenAPI {
                 "app": {"type": ["string", "null"], "description": "May be omitted if there is only one."},
                 "code": {"type": "string", "minLength": 1, "maxLength": 128},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                },
+                "phone_code": {
+                  "type": ["string", "null"],
+                  "description": "The code of a mini-program's phone number, where the app has `phone: true`."
+                },
                 "raw_data": {"type": ["string", "null"]},
                 "signature": {"type": ["string", "null"]},
                 "encrypted_data": {"type": ["string", "null"]},
@@ -90,7 +102,11 @@ extension OpenAPI {
               "properties": {
                 "username": {"type": "string", "minLength": 1},
                 "password": {"type": "string", "minLength": 1},
-                "device_name": {"type": ["string", "null"], "maxLength": 64}
+                "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                }
               }
             },
             "Reauthentication": {

@@ -229,6 +229,16 @@ import Testing
         }
     }
 
+    @Test func `of too many sessions the oldest of the same app ends first`() async throws {
+        let server = try RedisServer()
+        try await withInstances(1, of: server) { clients in
+            let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead()) {
+                $0.maximumPerSubject = 3
+            }
+            #expect(try await bench.findingsOfApps() == [])
+        }
+    }
+
     @Test func `a verification is one round trip`() async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in

@@ -99,6 +99,16 @@ import Testing
         #expect(readable.status == 404 && readable.reason == plain.reason && !readable.closes)
     }
 
+    @Test func `says how to authenticate again, and pages of other origins may read it`() {
+        let failure = Failure.stepUp(StepUpRequirement(maximumAge: 600, acr: "mfa"), "test.reason")
+        let written = WrittenFailure(failure.readable(by: "https://app.example.com"))
+        #expect(written.body.contains(#""code":"reauthentication_required","max_age":600,"acr_values":"mfa","#))
+        #expect(
+            written.head.contains(
+                "\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id\r\n"))
+        #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid""#))
+    }
+
     @Test func `the text of a challenge is that of its kind`() {
         let failures: [Failure] = [
             .noRoute, .credentialMissing, .credentialInvalid("test.reason"), .notAllowed("test.reason"),

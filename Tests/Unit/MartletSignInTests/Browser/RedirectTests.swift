@@ -387,9 +387,9 @@ func arguments(_ url: String?) -> [String: String] {
         let proofs = ScriptedProofs()
         let stand = BrowserStand(requiring: proofs)
         let code = try await code(stand)
-        #expect(await exchange(stand, code, verifier).summary == "401 credential_invalid dpop.missing")
+        #expect(await exchange(stand, code, verifier).summary == "401 dpop_proof_invalid dpop.missing")
         let used = await exchange(stand, code, verifier, proof: "bad 1")
-        #expect(used.summary == "401 credential_invalid dpop.malformed")
+        #expect(used.summary == "401 dpop_proof_invalid dpop.malformed")
         proofs.isUnavailable = true
         let unmarked = await exchange(stand, code, verifier, proof: "\(ScriptedProofs.ours) 1")
         #expect(unmarked.summary == "503 auth_unavailable dpop.store_unavailable")
