@@ -57,13 +57,13 @@ extension RequestRouter {
     }
 }
 
-extension LoopState {
+extension ErrorPages {
     /// The page for a failure of a navigation; `nil` for any other request.
-    func errorPage(of exchange: Handle<Exchange>, _ failure: Failure) -> ErrorPage? {
-        guard let language = exchanges[exchange].request.navigation.language,
-            let pages = context.snapshot.browser?.errors
+    static func page(of exchange: Handle<Exchange>, _ failure: Failure, in loop: borrowing LoopState) -> ErrorPage? {
+        guard let language = loop.exchanges[exchange].request.navigation.language,
+            let pages = loop.context.snapshot.browser?.errors
         else { return nil }
         return pages.page(
-            failure, language, unsafe String(decoding: exchanges[exchange].record.texts.requestID, as: UTF8.self))
+            failure, language, unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self))
     }
 }

@@ -36,13 +36,14 @@ extension LoopState {
                 requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         } else {
+            let page = marks.isEmpty ? ErrorPages.page(of: exchange, failure, in: self) : nil
             unsafe bodyBytes = failure.write(
                 into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
                 date: context.clock.dateText,
                 isHead: exchanges[exchange].request.method == .head, close: closes,
                 offersBasic: exchanges[exchange].credential.offersBasic,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
-                page: marks.isEmpty ? errorPage(of: exchange, failure) : nil)
+                page: page)
         }
         if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
         exchanges[exchange].record.bytesOut = bodyBytes

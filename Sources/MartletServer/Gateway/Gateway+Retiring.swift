@@ -36,7 +36,7 @@ extension Gateway {
             state.retirement.working.insert(state.retirement.count)
             return state.retirement.count
         }
-        let task = Task { [state] in
+        let task = Task { [self] in
             await events?.stop(within: Gateway.deliveryTimeout)
             await jobs?.stop(within: Gateway.deliveryTimeout)
             state.withLock { _ = $0.retirement.working.remove(number) }
