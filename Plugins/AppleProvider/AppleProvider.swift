@@ -142,11 +142,6 @@ extension AppleProvider: Explaining {
         let purpose = context.purpose == .request ? Purpose.bearer : .login
         let token = try? await verifyFetchingKey(credential, for: purpose, at: context.now, log: &log)
         var results = log.results
-        if let last = results.last, last.failure == "apple.bad_audience" {
-            let expected = configuration.audiences.map(\.value).joined(separator: ", ")
-            results[results.count - 1] = CheckOutcome(
-                check: last.check, failure: last.failure, detail: "\(last.detail), expected: \(expected)")
-        }
         if purpose == .login, let token { results.append(explainNonce(of: token)) }
         return results
     }

@@ -37,6 +37,14 @@ struct TemplateSchema: Sendable {
         return TemplateSchema(common.names.merging(own.names) { $1 })
     }
 
+    /// Whether forms of the page need its token.
+    var hasToken: Bool {
+        names.contains { name, kind in
+            if case .list(let inner) = kind { return inner.hasToken }
+            return name == "csrf"
+        }
+    }
+
     private static let notice = texts("text", "kind", "request_id")
     private static let common = texts(
         "heading", "site", "language", "nonce", "return_to", urls: ["logo"],

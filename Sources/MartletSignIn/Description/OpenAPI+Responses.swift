@@ -17,14 +17,6 @@ extension OpenAPI {
                   "description": "One of `request_invalid`, `credential_missing`, `credential_invalid`, `reauthentication_required`, `second_factor_required`, `dpop_proof_invalid`, `not_allowed`, `no_route`, `not_found`, `method_not_allowed`, `identity_taken`, `provider_already_linked`, `last_identity`, `username_taken`, `request_too_large`, `throttled`, `auth_unavailable`, `overloaded`, `cross_site`; later versions may have others."
                 },
                 "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
-                "max_age": {
-                  "type": "integer",
-                  "description": "With `reauthentication_required`: how old, in seconds, the last proof of the user may be."
-                },
-                "acr_values": {
-                  "type": "string",
-                  "description": "With `reauthentication_required`: the level that the proof must have."
-                },
                 "errors": {
                   "type": "array",
                   "description": "The invalid members of the body.",

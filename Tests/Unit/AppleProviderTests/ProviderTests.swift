@@ -131,7 +131,7 @@ import Testing
             in: Bench.context)
         #expect(bad.last?.check == "audience")
         #expect(bad.last?.failure == "apple.bad_audience")
-        #expect(bad.last?.detail == "aud is com.other?[2J, expected: com.example.app, com.example.web")
+        #expect(bad.last?.detail == "aud is com.other?[2J, not com.example.app or com.example.web")
         #expect(bad.dropLast().allSatisfy { $0.failure == nil })
         // Of a login, too: there the token must be younger, and may have a nonce.
         let login = AuthenticationContext(

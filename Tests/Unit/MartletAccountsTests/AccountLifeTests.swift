@@ -28,13 +28,13 @@ extension IdentityLifeStoring {
     /// Logs in and records the grant.
     fileprivate func confirm(
         _ grant: SealedGrant? = nil, of subject: String = "001", issuedAt: Int64 = login, now: Int64 = login,
-        nextCheck: Int64? = nil
+        nextCheck: Int64? = nil, deletion: DeletionPolicy = DeletionPolicy()
     ) async throws -> LoginConfirmation? {
         try await confirm(
             ConfirmedLogin(
                 identity: identity("apple", subject), issuedAt: UnixTime(seconds: issuedAt),
                 confirmedAt: UnixTime(seconds: issuedAt), now: UnixTime(seconds: now), grant: grant,
-                nextCheck: nextCheck))
+                nextCheck: nextCheck, deletion: deletion))
     }
 
     fileprivate func file(
@@ -286,7 +286,7 @@ private func subscribe(_ store: any OutboxStoring) throws {
                 try await store.life.deleteAccount(try #require(jobs.last), policy, at: 1)
             }
             let new = try await store.signIn(identity("apple", "001"))
-            _ = try await store.life.confirm(hasGrant ? grant("new") : nil)
+            _ = try await store.life.confirm(hasGrant ? grant("new") : nil, deletion: policy)
             // That of another user stays.
             let left = try await store.life.jobs().filter { $0.kind == .revoke }.map { $0.data["subject"]?.string }
             #expect(left == ["002"])

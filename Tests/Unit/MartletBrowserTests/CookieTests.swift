@@ -136,7 +136,7 @@ private func forwarded(_ value: String) -> String? {
 
     @Test func `have names of their own on loopback`() {
         let plain = GatewayCookies(name: "martlet", isSecure: false, sameSite: .lax, maximumAge: .zero)
-        #expect(found(["martlet=x; martlet-start=s; __Host-martlet=y"], plain) == "session=x start=s")
+        #expect(found(["martlet=x; martlet-form=f; __Host-martlet=y"], plain) == "session=x form=f")
     }
 }
 

@@ -31,7 +31,7 @@ import Testing
         expectOne(lines(endpoints: "[{ url: http://a, backup: true }]"), "warning", "all are backups")
         #expect(lines(endpoints: "[http://b, { url: http://a, backup: true }]") == [])
         expectOne(lines(endpoints: "[http://a, http://b, http://a:80]"), "error", "there twice")
-        #expect(lines(endpoints: "[http://a, http://a:81, https://a]") == [])
+        #expect(lines(endpoints: "[http://a, http://a:81, http://b]") == [])
     }
 
     @Test func `attempts that may take as long as all together`() {

@@ -178,7 +178,7 @@ extension Policy {
         let notBanned = ConditionConfiguration.claim(name: "groups", test: .contains(.text("banned")), inverted: true)
         #expect(try policy([notBanned]).decide(principal(claims), now: Self.now) == elsewhere)
         #expect(
-            try policy([Self.claim("role", .exists(true))]).decide(principal(claims), now: Self.now)
+            try policy([Self.claim("role", .contains(.text("staff")))]).decide(principal(claims), now: Self.now)
                 == .denied(.policyClaimMissing))
         var there = claims
         there["groups"] = ["staff"]

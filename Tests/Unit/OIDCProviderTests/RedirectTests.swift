@@ -249,7 +249,7 @@ import Testing
         var attempt = try attempt()
         attempt.request = request
         let url = try await bench.provider.authorizationURL(for: attempt, language: language, until: .never)
-        return String(url.split(separator: "nonce=\(nonce)").last ?? "")
+        return String(url.split(separator: "nonce=\(nonce)", omittingEmptySubsequences: false).last ?? "")
     }
 
     @Test func `asks for what the page demands, and passes on what the configuration names`() async throws {

@@ -64,7 +64,7 @@ import Testing
         let bench = try Self.bench()
         bench.weChat.respond(Self.phone, .json(#"{"errcode":40001}"#))
         #expect(await bench.failure("mini", "c1", ["phone_code": "p1"])?.code == "wechat.upstream_bad_token")
-        #expect(bench.weChat.paths == [Self.session, Self.token, Self.phone, Self.token])
+        #expect(bench.weChat.paths == [Self.session, Self.token, Self.phone, Self.token, Self.phone])
     }
 
     @Test(
