@@ -98,7 +98,8 @@ package struct AccountSubjects: SubjectResolving {
         if case .known(let subject) = user { name = subject }
         let account = try? await accounts.find(AccountIdentity(provider: provider, subjects: [name]))
         guard case .known = user else { return nil }
-        return account?.subject ?? user.subject(provider: provider)
+        // Without an account there is no subject, and a name may be an address.
+        return account?.subject
     }
 
     private static func withoutAccount(_ identity: Identity, _ provider: String) -> ResolvedSubject {

@@ -190,8 +190,9 @@ extension StoreConfiguration: ConfigurationDecodable {
         passwordFile = reader.optional("password_file", as: FilePath.self)
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
-        pool = reader.optional("pool", default: pool, in: 2...64)
-        if let node = reader.node("pool"), url.value == "memory:" {
+        let usual = pool
+        pool = reader.optional("pool", default: usual, in: 2...64)
+        if let node = reader.node("pool"), url.value == "memory:", pool != usual {
             reader.diagnostics.warning(
                 .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
         }

@@ -76,7 +76,11 @@ import Testing
             #expect(expired["subject"] == tokens.subject && expired["session_id"] == tokens.session, "\(expired)")
             #expect(expired["provider"] == "password", "\(expired)")
             #expect(try stage.send("GET", "/auth/session", bearer: tokens.access).status == 401)
-            let endpoint = try #require(Self.lines(stage, "session.token_expired").last { $0["path"] == "/auth/session" })
+            func ofEndpoint() -> LogLine? {
+                Self.lines(stage, "session.token_expired").last { $0["path"] == "/auth/session" }
+            }
+            try waitUntil("it is logged") { ofEndpoint() != nil }
+            let endpoint = try #require(ofEndpoint())
             #expect(endpoint["subject"] == tokens.subject, "\(endpoint)")
         }
     }

@@ -105,7 +105,7 @@ import Testing
         #expect(written.body.contains(#""code":"reauthentication_required","max_age":600,"acr_values":"mfa","#))
         #expect(
             written.head.contains(
-                "\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id\r\n"))
+                "\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id"))
         #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid""#))
     }
 
