@@ -19,7 +19,7 @@ import Testing
         try withSignIn { stage in
             expect(
                 try stage.post("/auth/login/apple", ["identity-token": "a.b.c"]), "/identity_token", "missing",
-                "The member `identity_token` is missing.")
+                "The member `identity_token` is missing (`identity-token`: did you mean `identity_token`?).")
             let record = try stage.gateway.record(of: "/auth/login/apple")
             #expect(record["reason"] == "signin.missing_member" && record["member"] == "identity_token")
             expect(
