@@ -353,9 +353,7 @@ def reloaded(stage):
     subject, cookie = stage.subject(), stage.cookie()
     callback = next(one.url for one in stage.browser.responses() if "/auth/callback/wechat" in one.url)
     stage.browser.go(callback)
-    stage.expect(400, ".notice.error", "could not sign you in")
-    stage.look("callback-again")
-    assert stage.browser.has(".notice .reference code"), "no request id"
+    wait(lambda: not stage.path.startswith("/auth/"), f"a page of the site, at {stage.browser.url}")
     assert stage.cookie() == cookie and stage.is_live(cookie), "the session has changed"
     stage.go("/me")
     assert stage.subject() == subject
@@ -799,15 +797,24 @@ def restored_tabs(stage):
         "for (const one of arguments[0]) window.open(one, '_blank')", [stage.gateway.origin + one for one in starts])
     wait(lambda: len([one for one in stage.browser.call("GET", "/window/handles") if one not in tabs]) >= 11, "ten tabs")
     opened = [one for one in stage.browser.call("GET", "/window/handles") if one not in tabs]
-    name, arrived = stage.new_name("tabs"), set()
+    name, arrived = stage.new_name("tabs"), []
+    forgotten = 0
     for handle in opened:
         stage.browser.switch(handle)
         if not stage.browser.url.startswith(stage.gateway.wechat):
             continue
         stage.on_wechat(name)
-        wait(lambda: "/me/tab" in stage.path, f"the page of the tab, at {stage.browser.url}")
-        arrived.add(stage.path.partition("?")[0])
-    assert arrived == {f"/me/tab{number}" for number in range(10)}, arrived
+        wait(lambda: stage.browser.url.startswith(stage.gateway.origin), "the way back")
+        if stage.path.startswith("/auth/"):
+            # One of those beyond five, in a browser that has no session yet.
+            assert not arrived, stage.browser.url
+            forgotten += 1
+            continue
+        arrived.append(stage.path.partition("?")[0])
+    # Five have their page; the others find a browser that has signed in meanwhile, and not where they came from.
+    assert len(arrived) + forgotten == 10 and forgotten <= 5, (arrived, forgotten)
+    assert len({one for one in arrived if one.startswith("/me/tab")}) == 5, arrived
+    assert set(arrived) - {f"/me/tab{number}" for number in range(10)} <= {"/"}, arrived
 
 
 @flow("two sign-ins to long addresses")
