@@ -164,7 +164,8 @@ private final class Flag: Sendable {
     @Test func `calls that block their threads hold up nothing else`() async throws {
         let bulkhead = bulkhead(16, 64)
         let released = Flag()
-        let far = deadline(20_000)
+        // No part of what is tested: it only ends a test that hangs, however busy the machine is.
+        let far = deadline(120_000)
         let blocked = (0..<64).map { index in
             Task {
                 try await bulkhead.run(
