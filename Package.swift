@@ -233,17 +233,17 @@ let rooms: [Room] = [
     Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
+            "MartletIO", "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
             "MartletIdentities",
             "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",
             "MartletReports", "MartletPages", "MartletProxy", "MartletSignIn",
-            "MartletAdmin", "CLinux",
+            "MartletAdmin", "CLinux", "CStart",
         ],
         isSmall: true,
-        testImports: ["MartletHTTP", "MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [
@@ -256,11 +256,13 @@ let rooms: [Room] = [
         isSmall: true),
 ]
 
-/// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard.
+/// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard,
+/// `CStart` what runs before Swift.
 let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CHeadScan"),
     .target(name: "CDashboard"),
+    .target(name: "CStart"),
     .systemLibrary(name: "CMartletPlugin"),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),

@@ -23,6 +23,9 @@ struct AppleClaims {
         return nil
     }
 
+    /// Whether the token has a claim, whatever its value.
+    func has(_ name: ClaimName) -> Bool { value(name) != nil }
+
     /// A claim that binds the token to a nonce or a code; `nil` if it is absent.
     func binding(_ name: ClaimName) throws(AppleError) -> String? {
         guard let value = value(name) else { return nil }
@@ -117,6 +120,8 @@ enum ClaimName: String, CaseIterable {
     case codeHash = "c_hash"
     case accessTokenHash = "at_hash"
     case tokenID = "jti"
+    /// Not Apple's: the account store's, from notifications.
+    case emailForwarding = "email_forwarding"
 
     /// The claim of that name, if it is known; compared byte by byte.
     init?(_ name: String) {
@@ -127,7 +132,7 @@ enum ClaimName: String, CaseIterable {
     /// Whether the claim only serves to verify the token and says nothing about the user.
     var isPrivate: Bool {
         switch self {
-        case .nonce, .codeHash, .accessTokenHash, .notBefore, .tokenID: true
+        case .nonce, .codeHash, .accessTokenHash, .notBefore, .tokenID, .emailForwarding: true
         default: false
         }
     }

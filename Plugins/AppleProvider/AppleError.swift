@@ -8,6 +8,8 @@ struct AppleError: CodedError {
     enum Kind: Sendable {
         /// The credential is invalid.
         case rejected
+        /// A login does not have a member of this name.
+        case incomplete(String)
         /// The key is not cached; a fetch may bring it.
         case undecided(KeyID)
         /// Apple's keys, Apple's API or the store are unavailable.
@@ -52,7 +54,8 @@ struct AppleError: CodedError {
         .rejected, "authorization_failed", "Apple's page returned an error")
     static let userMismatch = AppleError(.rejected, "user_mismatch", "user does not match sub")
     static let codeMismatch = AppleError(.rejected, "code_mismatch", "the code does not match c_hash")
-    static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the body or the token")
+    static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the token")
+    static let nonceNotSent = AppleError(.incomplete("nonce"), "nonce_missing", "nonce missing from the body")
     static let nonceMismatch = AppleError(.rejected, "nonce_mismatch", "the nonces of body and token do not match")
     static let nonceReused = AppleError(
         .rejected, "nonce_reused", "the nonce was used, has expired or was not issued here")

@@ -1,5 +1,5 @@
 public import MartletConfig
-internal import MartletCore
+public import MartletCore
 internal import MartletJOSE
 public import MartletProvider
 
@@ -9,6 +9,9 @@ public struct AppleProvider: LocallyVerifying {
     public typealias Configuration = AppleConfiguration
 
     public static let kind: ProviderKind = "apple"
+
+    /// The longest that a start waits for the probe of the key.
+    private static let probeTimeout = Duration.seconds(2)
 
     let configuration: AppleConfiguration
     let context: ProviderContext
@@ -44,7 +47,9 @@ public struct AppleProvider: LocallyVerifying {
         loginChecks = TokenChecklist(
             configuration: configuration, maximumAge: configuration.loginMaximumAge, headers: headers)
         notificationChecks = TokenChecklist(
-            configuration: configuration, maximumAge: AppleNotification.maximumAge, headers: headers)
+            configuration: configuration, maximumAge: AppleNotification.maximumAge, headers: headers,
+            // Some are for the team and not for one of its apps; their users have the same subject in all of them.
+            furtherAudiences: configuration.developer.map { [$0.team] } ?? [])
     }
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: configuration.issuers.map(\.value))] }
@@ -122,6 +127,7 @@ public struct AppleProvider: LocallyVerifying {
     static func authenticationError(_ error: AppleError) -> AuthenticationError {
         switch error.kind {
         case .rejected: .rejected(error.code, cause: error)
+        case .incomplete(let member): .malformed(error.code, BodyError(member, .missing))
         case .undecided, .unavailable: .unavailable(error.code, cause: error)
         case .throttled: .unavailable(error.code, retryAfter: .seconds(60), cause: error)
         case .shareUsedUp: .throttled(error.code, retryAfter: StoreError.shareRetryAfter)
@@ -130,21 +136,73 @@ public struct AppleProvider: LocallyVerifying {
 }
 
 extension AppleProvider: Explaining {
-    /// Runs the same checks and reports the result of each.
+    /// Runs the same checks, those of a request or those of a login, and reports the result of each.
     public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome] {
         var log = CheckLog(recorded: true)
-        _ = try? await verifyFetchingKey(credential, for: .bearer, at: context.now, log: &log)
-        return log.results
+        let purpose = context.purpose == .request ? Purpose.bearer : .login
+        let token = try? await verifyFetchingKey(credential, for: purpose, at: context.now, log: &log)
+        var results = log.results
+        if purpose == .login, let token { results.append(explainNonce(of: token)) }
+        return results
+    }
+
+    /// What the body of a login has to have beside the token.
+    private func explainNonce(of token: VerifiedToken) -> CheckOutcome {
+        let form = configuration.nonceForm(of: token.audience)
+        let detail =
+            switch (token.claims.has(.nonce), configuration.nonce) {
+            case (_, .off): "not looked at"
+            case (true, _): "the login has to send `nonce`, and the token its form \(form.rawValue)"
+            case (false, .optional): "the token has none, so the login must not send one"
+            case (false, .required): "missing"
+            }
+        let isMissing = !token.claims.has(.nonce) && configuration.nonce == .required
+        return CheckOutcome(check: "nonce", failure: isMissing ? AppleError.nonceMissing.code : nil, detail: detail)
     }
 }
 
 extension AppleProvider: Running {
-    /// Fetches Apple's keys and starts refreshing them.
-    public func start() async { await keys.start() }
+    /// Fetches Apple's keys and starts refreshing them; meanwhile, asks whether Apple accepts the developer's key.
+    public func start() async {
+        async let probe: Void = probeKey()
+        await keys.start()
+        await probe
+    }
+
     /// Stops refreshing the keys.
     public func shutdown() async { await keys.stop() }
+
+    /// A key that Apple does not accept would be noticed by the first user otherwise.
+    private func probeKey() async {
+        let deadline = context.clock.monotonicTime + min(configuration.timeout, Self.probeTimeout)
+        _ = await client?.probe(for: configuration.audiences.first.value, until: deadline)
+    }
 }
 
 extension AppleProvider: Reporting {
-    public var health: ProviderHealth { ProviderHealth(keys.status) }
+    public var health: ProviderHealth {
+        let health = ProviderHealth(keys.status)
+        guard let problem = client?.keyProblem else { return health }
+        return ProviderHealth(
+            state: health.state == .ready ? .degraded : health.state, detail: "\(problem); \(health.detail)",
+            gauges: health.gauges)
+    }
+}
+
+extension AppleProvider: OnlineChecking {
+    /// Fetches Apple's keys, and asks with a made-up code whether Apple accepts the developer's key for each client.
+    public func checkOnline(until deadline: MonotonicTime) async -> [CheckOutcome] {
+        await keys.start()
+        let health = ProviderHealth(keys.status)
+        await keys.stop()
+        var results = [
+            CheckOutcome(
+                check: "keys", failure: health.state == .ready ? nil : "apple.keys_unavailable", detail: health.detail)
+        ]
+        guard let client else { return results }
+        for audience in configuration.audiences {
+            results.append(await client.probe(for: audience.value, until: deadline))
+        }
+        return results
+    }
 }

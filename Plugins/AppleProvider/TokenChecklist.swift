@@ -19,18 +19,29 @@ struct TokenChecklist {
     /// The longest lifetime of a token; Apple's tokens have 24 hours.
     private static let maximumLifetime = Duration.seconds(48 * 3600)
 
+    /// The longest token in bytes; Apple's have about 1 KiB.
+    private static let maximumTokenBytes = 8 * 1024
+
     private let checks: TokenChecks
 
     /// - Parameters:
     ///   - maximumAge: how long after `iat` a token is accepted.
     ///   - headers: the parsed headers of Apple's tokens.
-    init(configuration: AppleConfiguration, maximumAge: Duration, headers: JWSHeaderCache) {
+    ///   - furtherAudiences: accepted beside the configured ones.
+    init(
+        configuration: AppleConfiguration, maximumAge: Duration, headers: JWSHeaderCache,
+        furtherAudiences: [String] = []
+    ) {
         var checks = TokenChecks(
             prefix: AppleProvider.kind.rawValue, owner: "Apple's", algorithms: configuration.algorithms,
-            issuers: configuration.issuers.map(\.value), audiences: configuration.audiences.map(\.value),
+            issuers: configuration.issuers.map(\.value),
+            audiences: configuration.audiences.map(\.value) + furtherAudiences,
             maximumAge: maximumAge, headers: headers)
         checks.leeway = configuration.leeway
         checks.maximumLifetime = Self.maximumLifetime
+        // Apple's documents name each field that its tokens have.
+        checks.isStrict = true
+        checks.maximumTokenBytes = Self.maximumTokenBytes
         self.checks = checks
     }
 

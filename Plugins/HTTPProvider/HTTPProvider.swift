@@ -89,7 +89,8 @@ public struct HTTPProvider: RequestInspecting, Selective, SigningIn {
         return Identity(
             providerSubject: response.subject, issuer: response.issuer ?? configuration.address.value.issuer,
             claims: response.claims, authTime: response.authTime ?? now, issuedAt: response.authTime ?? now,
-            expiresAt: response.expiresAt ?? Self.never, reusableUntil: now.advanced(bySeconds: seconds))
+            expiresAt: response.expiresAt ?? Self.never, reusableUntil: now.advanced(bySeconds: seconds),
+            subjectSource: configuration.subjectSource)
     }
 
     /// How long a response may be reused: not at all if the service decided by more of the request than is configured.

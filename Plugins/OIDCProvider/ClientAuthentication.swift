@@ -66,9 +66,6 @@ struct ClientAuthentication: Sendable {
 
 /// The grammar of bearer tokens (RFC 6750 §2.1).
 enum BearerToken {
-    /// The longest opaque token that is sent on, in bytes.
-    static let maximumBytes = 8 * 1024
-
     static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

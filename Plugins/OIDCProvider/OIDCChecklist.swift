@@ -30,18 +30,27 @@ struct OIDCChecklist: Sendable {
     private let kind: Kind
     private let configuration: OIDCConfiguration
 
-    /// - Parameter headers: the parsed headers of the issuer's tokens.
-    init(_ kind: Kind, _ configuration: OIDCConfiguration, maximumAge: Duration, headers: JWSHeaderCache) {
+    /// - Parameters:
+    ///   - maximumAge: `nil` for any.
+    ///   - maximumTokenBytes: the maximum length of a token.
+    ///   - headers: the parsed headers of the issuer's tokens.
+    init(
+        _ kind: Kind, _ configuration: OIDCConfiguration, maximumAge: Duration?, maximumTokenBytes: Int,
+        headers: JWSHeaderCache
+    ) {
         self.kind = kind
         self.configuration = configuration
         var audiences = configuration.audiences.map(\.value)
         if case .identity(let clients) = kind { audiences = clients }
         var checks = TokenChecks(
             prefix: OIDCProvider.kind.rawValue, owner: "the issuer's", algorithms: configuration.algorithms,
-            issuers: configuration.issuers, audiences: audiences, maximumAge: maximumAge, headers: headers)
+            issuers: configuration.issuers, audiences: audiences, maximumAge: maximumAge ?? .zero,
+            headers: headers)
         checks.audienceForm = .anyOf
         checks.acceptsUnnamedKeys = true
         checks.leeway = configuration.leeway
+        checks.acceptsAnyAge = maximumAge == nil
+        checks.maximumTokenBytes = maximumTokenBytes
         switch kind {
         case .bearer(demandsAccessToken: true): checks.types = [.accessToken]
         case .bearer: checks.types = [.none, .jwt, .accessToken]
@@ -49,6 +58,8 @@ struct OIDCChecklist: Sendable {
         case .identity: checks.types = [.none, .jwt]
         case .response: checks.isOnline = true
         }
+        // `aud` of an ID token is its client (OIDC Core §2).
+        if case .identity = kind {} else { checks.audienceClaim = configuration.audienceClaim }
         self.checks = checks
     }
 
@@ -80,7 +91,7 @@ struct OIDCChecklist: Sendable {
     ) throws(OIDCError) -> VerifiedClaims {
         let payload = checked.claims.payload
         let subject = try mappingErrors { () throws(TokenError) in
-            try checks.subject(of: checked.claims, named: configuration.subjectClaim?.value, log: &log)
+            try checks.subject(of: checked.claims, in: configuration.subjectClaim?.value, log: &log)
         }
         try log.check("token kind") { () throws(OIDCError) in try checkKind(payload) }
         let binding = try log.check("binding") { () throws(OIDCError) in
@@ -123,7 +134,7 @@ extension OIDCChecklist {
         if let use = payload["token_use"]?.string, use.hasSameBytes(as: "refresh_token") {
             throw .rejected("wrong_token_kind", "the token is a refresh token")
         }
-        guard let type = payload["token_type"] else { return }
+        guard let type = payload.present("token_type") else { return }
         switch type.string?.lowercased() {
         case "bearer", "access_token": return
         // Its key is checked with the binding.
@@ -138,17 +149,20 @@ extension OIDCChecklist {
     private func checkAuthorizedParty(_ payload: JSONObject) throws(OIDCError) {
         let accepted: [String]
         if case .identity(let clients) = kind {
-            guard payload["azp"] != nil || (payload["aud"]?.array?.count ?? 1) > 1 else { return }
+            guard payload.present("azp") != nil || (payload["aud"]?.array?.count ?? 1) > 1 else { return }
             accepted = clients
         } else {
             guard let parties = configuration.authorizedParties else { return }
             accepted = parties
         }
         guard let party = payload["azp"]?.string else {
-            throw .rejected("bad_authorized_party", "azp is not a string")
+            throw .rejected(
+                "bad_authorized_party", payload.present("azp") == nil ? "azp is missing" : "azp is not a string")
         }
         guard accepted.contains(where: { party.hasSameBytes(as: $0) }) else {
-            throw .rejected("bad_authorized_party", "azp is \(ShownText.make(party))")
+            throw .rejected(
+                "bad_authorized_party",
+                "azp is \(ShownText.make(party)), not \(accepted.prefix(4).joined(separator: " or "))")
         }
     }
 }

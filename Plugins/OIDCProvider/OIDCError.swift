@@ -8,6 +8,8 @@ struct OIDCError: CodedError {
     enum Kind: Sendable {
         /// The credential is invalid.
         case rejected
+        /// A login does not have a member of this name.
+        case incomplete(String)
         /// The key is not cached; a fetch may bring it. `nil` for that of a token that names none.
         case undecided(KeyID?)
         /// The client has used up its share of the store.
@@ -68,6 +70,7 @@ struct OIDCError: CodedError {
     var authenticationError: AuthenticationError {
         switch kind {
         case .rejected: .rejected(code, cause: self)
+        case .incomplete(let member): .malformed(code, BodyError(member, .missing))
         case .undecided, .unavailable: .unavailable(code, cause: self)
         case .shareUsedUp: .throttled(code, retryAfter: StoreError.shareRetryAfter)
         case .throttled(let pause): .unavailable(code, retryAfter: pause ?? .seconds(60), cause: self)

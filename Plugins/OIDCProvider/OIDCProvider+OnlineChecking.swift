@@ -17,7 +17,7 @@ extension OIDCProvider: OnlineChecking {
                 CheckOutcome(
                     check: "discovery", failure: status.lastError,
                     detail: status.lastError == nil
-                        ? DiscoveryDocument.url(of: configuration.issuer.value) : "no document"))
+                        ? DiscoveryDocument.url(of: configuration.issuer.value) : status.lastMessage ?? "no document"))
         }
         await keys.fetch()
         results.append(

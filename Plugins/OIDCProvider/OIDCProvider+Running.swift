@@ -43,7 +43,8 @@ extension OIDCProvider: Reporting {
             return ProviderHealth(state: .ready, detail: "keys \(names) from a file", gauges: [])
         case .discovered(let keys, let discovery):
             if let keys = keys.keys { return ProviderHealth(keys.status) }
-            let error = discovery.status.lastError.map { ", last attempt: \($0)" } ?? ""
+            let status = discovery.status
+            let error = status.lastError.map { ", last attempt: \(status.lastMessage ?? "") [\($0)]" } ?? ""
             return ProviderHealth(state: .unavailable, detail: "no discovery document\(error)", gauges: [])
         }
     }

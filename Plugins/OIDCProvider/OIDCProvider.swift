@@ -35,15 +35,16 @@ public struct OIDCProvider: LocallyVerifying {
         introspector = configuration.introspection.map { Introspector($0, configuration, context, headers) }
         bearerChecks = OIDCChecklist(
             .bearer(demandsAccessToken: configuration.demandsAccessTokens), configuration,
-            maximumAge: configuration.maximumAge, headers: headers)
+            maximumAge: configuration.maximumAge.value, maximumTokenBytes: context.maximumTokenBytes, headers: headers)
         webChecks = configuration.web.map {
             OIDCChecklist(
                 .identity(clients: [$0.client.id]), configuration, maximumAge: CodeFlow.maximumTokenAge,
-                headers: headers)
+                maximumTokenBytes: CodeFlow.maximumTokenBytes, headers: headers)
         }
         loginChecks = configuration.login.map {
             OIDCChecklist(
-                .identity(clients: $0.clientIDs.elements), configuration, maximumAge: $0.maximumAge, headers: headers)
+                .identity(clients: $0.clientIDs.elements), configuration, maximumAge: $0.maximumAge,
+                maximumTokenBytes: context.maximumTokenBytes, headers: headers)
         }
     }
 

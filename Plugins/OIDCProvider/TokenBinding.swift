@@ -33,13 +33,13 @@ struct TokenBinding {
 
     /// - Returns: what the core has to check; `nil` for a bearer token.
     func binding(of payload: JSONObject) throws(OIDCError) -> CredentialBinding? {
-        guard payload.has("cnf") else {
+        guard let confirmation = payload.present("cnf") else {
             guard !isPresented || (dpop != .required && !needsCertificate) else {
                 throw .rejected("unbound_token", "the token is not bound to a key or a certificate")
             }
             return nil
         }
-        guard isPresented, let members = payload["cnf"]?.object else { throw Self.error }
+        guard isPresented, let members = confirmation.object else { throw Self.error }
         // A binding that is not understood is not checked.
         for member in members.members where member.name != "jkt" && member.name != "x5t#S256" { throw Self.error }
         let (key, certificate) = (try thumbprint("jkt", members), try thumbprint("x5t#S256", members))
@@ -55,7 +55,7 @@ struct TokenBinding {
 
     /// A SHA-256 in base64url.
     private func thumbprint(_ name: String, _ members: JSONObject) throws(OIDCError) -> String? {
-        guard let value = members[name] else { return nil }
+        guard let value = members.present(name) else { return nil }
         guard let text = value.string, Base64URL.decode(Array(text.utf8))?.count == 32 else { throw Self.error }
         return text
     }

@@ -102,6 +102,11 @@ extension PasswordProvider: ThrottlingReporting {
     }
 }
 
+extension PasswordProvider {
+    /// The user of the warning of a ban.
+    public func loggedName(of subject: String) -> String? { Throttle.loggedName(of: Array(subject.utf8)) }
+}
+
 extension PasswordProvider: UserCreating {
     /// The timeout for hashing when the command line creates a user.
     private static let hashTimeout = Duration.seconds(30)

@@ -81,7 +81,7 @@ extension PasswordProvider {
         guard await attemptSlots.acquire(as: Self.owner(context.client)) else { throw Self.overloaded() }
         defer { attemptSlots.release() }
         let key = canonicalKey(of: name)
-        let attempt = try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: context.client)
+        let attempt = try await admit(name, key: key, from: context.client)
         let user: FoundUser?
         let result: CheckResult
         do throws(AuthenticationError) {
@@ -93,7 +93,7 @@ extension PasswordProvider {
         }
         guard let user, result.failure == nil else {
             await throttle.recordFailure(attempt)
-            throw .rejected(result.failure ?? "password.unknown_user")
+            throw .rejected(result.failure ?? "password.unknown_user").naming(user?.subject)
         }
         await throttle.recordSuccess(attempt, at: context.now)
         if let replacement = result.replacement { await replaceHash(of: user, by: replacement) }
@@ -103,6 +103,18 @@ extension PasswordProvider {
             providerSubject: user.subject, issuer: Self.kind.rawValue, claims: claims, authTime: context.now,
             issuedAt: context.now,
             expiresAt: context.now.advanced(bySeconds: Self.basicLifetime))
+    }
+
+    /// Admits an attempt; the rejection of one that is throttled names the user, for logs.
+    private func admit(
+        _ name: [UInt8], key: String?, from client: ClientNetwork?
+    ) async throws(AuthenticationError) -> Throttle.Attempt {
+        do throws(AuthenticationError) {
+            return try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: client)
+        } catch {
+            guard error.code == "password.throttled" else { throw error }
+            throw error.naming((try? await find(name, key: key))?.subject)
+        }
     }
 
     /// The result of checking a user's password.

@@ -189,6 +189,9 @@ extension Throttle {
         try await bans(for: .gateway).remove(key(.pairs, common))
     }
 
+    /// How the warning of a ban at unknown networks names a user.
+    static func loggedName(of name: [UInt8]) -> String { digest("user", name) }
+
     /// The bans of a user, which an unlocking would end; `nil` without any.
     /// - Parameter name: the canonical name.
     func throttling(of name: [UInt8]) async throws(StoreError) -> UserThrottling? {

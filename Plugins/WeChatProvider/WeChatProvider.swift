@@ -18,6 +18,7 @@ public struct WeChatProvider: SigningIn {
     let configuration: WeChatConfiguration
     private let context: ProviderContext
     let client: WeChatClient
+    private let tokens: AccountTokens
     private let metrics = WeChatMetrics()
     private let breaker = CircuitBreaker()
     private let limit = ExchangeLimit()
@@ -40,6 +41,7 @@ public struct WeChatProvider: SigningIn {
         self.configuration = configuration
         self.context = context
         self.sleep = sleep
+        tokens = AccountTokens(context: context, sleep: sleep)
         client = WeChatClient(context: context, timeout: configuration.timeout, metrics: metrics)
     }
 
@@ -80,7 +82,8 @@ public struct WeChatProvider: SigningIn {
             }
             guard let signIn = try outcome?.get() else { throw .outcomeUnknown }
             return SignIn(
-                identity: signIn.identity, aliases: signIn.aliases, repetition: request.repetition, isFresh: isFresh)
+                identity: signIn.identity, aliases: signIn.aliases, repetition: request.repetition, isFresh: isFresh,
+                aliasesDecide: signIn.aliasesDecide, unlessKnown: signIn.unlessKnown)
         } catch {
             if error.code == AuthenticationError.codeReused.code {
                 metrics.recordReuse()
@@ -117,7 +120,7 @@ public struct WeChatProvider: SigningIn {
         await Task { () -> Result<SignIn, AuthenticationError> in
             let exchange = CodeExchange(
                 configuration: configuration, endpoints: WeChatEndpoints(configuration.baseURL.value), client: client,
-                context: context, now: now, deadline: deadline)
+                tokens: tokens, context: context, now: now, deadline: deadline)
             let outcome: Result<SignIn, AuthenticationError>
             do throws(AuthenticationError) { outcome = .success(try await exchange.run(request)) } catch {
                 outcome = .failure(error)

@@ -48,6 +48,11 @@ static inline long martlet_curl_status(CURL *easy) {
     long status = 0;
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;
 }
+// The status by which a proxy responded to CONNECT; 0 without one.
+static inline long martlet_curl_connect_status(CURL *easy) {
+    long status = 0;
+    return curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status) == CURLE_OK ? status : 0;
+}
 // In seconds; 0 without the header.
 static inline curl_off_t martlet_curl_retry_after(CURL *easy) {
     curl_off_t seconds = 0;

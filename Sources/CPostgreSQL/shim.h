@@ -7,6 +7,9 @@
 /* The SQLSTATE of an error: PG_DIAG_SQLSTATE is a character macro. */
 static inline const char *martlet_pq_state(const PGresult *result) { return PQresultErrorField(result, 'C'); }
 
+/* Its message without detail and context: PG_DIAG_MESSAGE_PRIMARY. */
+static inline const char *martlet_pq_message(const PGresult *result) { return PQresultErrorField(result, 'M'); }
+
 static inline void martlet_pq_ignore_notice(void *context, const PGresult *result) {
     (void)context;
     (void)result;

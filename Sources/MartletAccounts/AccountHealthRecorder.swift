@@ -5,6 +5,7 @@ final class AccountHealthRecorder: Sendable {
     private struct Content {
         var health = AccountHealth(state: .starting)
         var outage = OutageLog()
+        var statements = OutageLog()
     }
 
     private let content = Lock(Content())
@@ -57,6 +58,14 @@ final class AccountHealthRecorder: Sendable {
         }
         guard let line else { return }
         logger.warning(event, [("code", "\(error.code)"), ("reason", error.message)] + line.fields)
+    }
+
+    /// Logs why the server did not execute a statement.
+    func statementFailed(_ reason: String) {
+        let line = content.withLock { $0.statements.failed(reason, at: clock.monotonicTime) }
+        guard let line else { return }
+        logger.warning(
+            "account store statement failed", [("code", "\(ErrorCode.accountsFailed)"), ("reason", reason)] + line.fields)
     }
 
     func stopped() { content.withLock { $0.health.state = .stopped } }

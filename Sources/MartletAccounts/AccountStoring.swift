@@ -41,10 +41,13 @@ package struct AccountIdentity: Sendable, Equatable {
     package let provider: String
     /// The provider's subject and all its aliases for the same user; the first one is the main subject.
     package let subjects: [String]
+    /// Whether the account of an alias counts before that of the main subject: see `SignIn.aliasesDecide`.
+    package let aliasesDecide: Bool
 
-    package init(provider: String, subjects: [String]) {
+    package init(provider: String, subjects: [String], aliasesDecide: Bool = false) {
         self.provider = provider
         self.subjects = subjects
+        self.aliasesDecide = aliasesDecide
     }
 }
 

@@ -76,11 +76,14 @@ package struct ConfirmedLogin: Sendable {
     package let grant: SealedGrant?
     /// When the grant is checked first, in milliseconds since 1970; `nil` if it is not.
     package let nextCheck: Int64?
+    /// How the deletion of a former account of the identity is announced, whose revocation the login supersedes.
+    package let deletion: DeletionPolicy
 
     package init(
         identity: AccountIdentity, issuedAt: UnixTime, confirmedAt: UnixTime, now: UnixTime, grant: SealedGrant?,
-        nextCheck: Int64?
+        nextCheck: Int64?, deletion: DeletionPolicy = DeletionPolicy()
     ) {
+        self.deletion = deletion
         self.identity = identity
         self.issuedAt = issuedAt
         self.confirmedAt = confirmedAt

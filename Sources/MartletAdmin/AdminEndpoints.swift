@@ -41,6 +41,15 @@ package final class AdminEndpoints: Sendable {
     }
 
     private func respondWithoutRecord(to request: LocalRequest) async -> LocalResponse {
+        var response = await decide(request)
+        // A browser that guesses types may take a document for a page.
+        if !response.fields.contains(where: { $0.name == "X-Content-Type-Options" }) {
+            response.fields.append((name: "X-Content-Type-Options", value: "nosniff"))
+        }
+        return response
+    }
+
+    private func decide(_ request: LocalRequest) async -> LocalResponse {
         guard AdminHosts(source.adminHosts).accept(request.field("Host"), local: request.local) else {
             return AdminProblem.hostNotAllowed.response(request.requestID)
         }

@@ -19,6 +19,11 @@ struct StoreImpairment {
         if status.unassignedSlots > 0 { reasons.append("\(status.unassignedSlots) slots have no master") }
         if !reasons.isEmpty { reasons.append("requests that need what is stored there get 503") }
         if let failure = status.commandFailure { reasons.append("commands fail: \(failure.message) [\(failure.code)]") }
+        if let wait = status.missedLimitWait {
+            reasons.append(
+                "replies take longer than store.timeouts.shared_limit (\(wait.wholeMilliseconds)ms): "
+                    + "shared limits count without the store")
+        }
         guard !reasons.isEmpty else { return nil }
         detail = reasons.joined(separator: "; ")
     }

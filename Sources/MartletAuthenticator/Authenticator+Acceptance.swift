@@ -51,7 +51,9 @@ extension Authenticator {
         let chosen: Int32?
         switch form {
         case .session, .cookie: return rules.sessions.map { .sessions($0) }
-        case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
+        case .direct:
+            chosen = ProviderChoice.pick(
+                value, among: providers, of: rules.providers, maximumTokenBytes: rules.maximumTokenBytes)
         case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
         case .header(let source): chosen = rules.headerSources[Int(source)].provider(among: providers)
         case .certificate:
@@ -64,6 +66,24 @@ extension Authenticator {
     @inline(never)
     func denied(_ denial: Int32, _ names: UnsafeBufferPointer<UInt8>) -> AuthorizationOutcome {
         unsafe .rejected(Rejection(Failure(denials[denial]), .policy, names: names))
+    }
+
+    /// The rejection of a credential that is not verified, with whose it is as far as that is known.
+    @inline(never)
+    mutating func failed(
+        _ error: AuthenticationError, _ location: CredentialLocation, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        identityBlock.removeAll()
+        if let caller = error.caller {
+            identityBlock.writeNames(of: caller, rules)
+            if let name = caller.provider,
+                let index = rules.providers.firstIndex(where: { $0.name.hasSameBytes(as: name) })
+            {
+                credential.provider = Int32(clamping: index)
+            }
+        }
+        return unsafe .rejected(
+            Rejection(.authentication(error), .verification(error, location), names: identityBlock.bytes))
     }
 
     // MARK: Principals

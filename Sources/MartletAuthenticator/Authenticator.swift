@@ -22,7 +22,7 @@ package struct Authenticator: ~Copyable {
     package var decisionCount: Int { decisions.count }
     var principals: TokenTable<VerifiedPrincipal>
     /// The header block that was written last.
-    private var identityBlock = IdentityBlock()
+    var identityBlock = IdentityBlock()
     package var droppedHeaders: [DroppedHeader] { identityBlock.dropped }
     /// The reasons that cached denials refer to.
     var denials = DenialIndex()
@@ -170,8 +170,7 @@ package struct Authenticator: ~Copyable {
         case .success(let verified)
         where !revocations.contains(verified.revocationID, since: credential.verificationStarted):
             return decide(request, presented, verified, isCached: false, time, &credential)
-        case .failure(let error):
-            return .rejected(Rejection(.authentication(error), .verification(error, presented.location(route))))
+        case .failure(let error): return failed(error, presented.location(route), &credential)
         case nil, .success:
             return unsafe requestVerification(
                 presented.location(route), Array(presented.value), at: time, &credential)

@@ -30,4 +30,9 @@ struct IdentityBlock: ~Copyable {
     mutating func writeNames(of principal: Principal, _ rules: AuthenticationRules) {
         rules.names.write(subject: principal.subject, sessionID: principal.sessionID, into: &buffer)
     }
+
+    /// Writes the names of a caller who was rejected.
+    mutating func writeNames(of caller: RejectedCaller, _ rules: AuthenticationRules) {
+        rules.names.write(subject: caller.subject, sessionID: caller.sessionID, into: &buffer)
+    }
 }

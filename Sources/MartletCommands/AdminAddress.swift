@@ -103,7 +103,7 @@ struct AdminAddress {
             let isAuthority = rest.utf8.allSatisfy { byte in
                 (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || "-._:[]".utf8.contains(byte)
             }
-            guard !rest.isEmpty, isAuthority else { throw badAddress }
+            guard isAuthority, URLText(scheme + rest) != nil else { throw badAddress }
             return AdminTarget(url: scheme + rest)
         }
         guard let address = SocketAddress(text) else { throw badAddress }

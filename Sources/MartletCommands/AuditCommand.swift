@@ -108,7 +108,8 @@ struct AuditCommand: Command {
     private func report(_ result: AuditResult) {
         if let finding = result.finding {
             let position = finding.line > 0 ? "\(finding.file):\(finding.line)" : finding.file
-            return Output.line("\(TerminalText.escaped(position)): \(finding.problem.rawValue)")
+            let hint = finding.problem.hint.map { " (\($0))" } ?? ""
+            return Output.line("\(TerminalText.escaped(position)): \(finding.problem.rawValue)\(hint)")
         }
         var parts = ["ok: \(result.lines) lines, \(result.heads) heads"]
         if result.unsigned > 0 { parts.append("\(result.unsigned) lines behind the last head") }

@@ -92,7 +92,7 @@ enum ConfigurationText {
 
     private static let hint = "; pass its path with --config FILE, or create one with 'martlet init'"
 
-    static let limit = 1 << 20
+    static let limit = 16 << 20
 
     private static func unreadable(_ message: String, in name: String) -> Diagnostics {
         var diagnostics = Diagnostics()

@@ -21,6 +21,8 @@ struct ExplainCommand: Command {
     private let hasHostField: Bool
     private let tokenPath: String?
     private let callerPath: String?
+    /// The provider that verifies the token of a login, instead of a route; `nil` for a request.
+    private let login: String?
     private let isJSON: Bool
     private let registry: ProviderRegistry
     /// `nil` where the configuration is explained, not a running gateway.
@@ -45,6 +47,10 @@ struct ExplainCommand: Command {
         hasHostField = names.contains("host")
         fields = lines.map { Secret(Array($0.utf8)) }
         (tokenPath, callerPath) = (options["token"], options["as"])
+        login = options["login"]
+        guard login == nil || tokenPath != nil else {
+            throw Options.UsageError(message: "--login requires --token")
+        }
         guard callerPath == nil || !names.contains("authorization") else {
             throw Options.UsageError(message: "--as cannot be combined with Authorization")
         }
@@ -67,6 +73,7 @@ struct ExplainCommand: Command {
         let (blueprint, diagnostics) = ConfigurationText.blueprint(configurationPath, registry)
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
+        if let login, let tokenPath { return await explainLogin(login, tokenPath, blueprint) }
         let request: ExplainedRequest
         do throws(ArgumentFileError) {
             request = try self.request(blueprint)
@@ -76,6 +83,22 @@ struct ExplainCommand: Command {
         }
         do throws(StartError) {
             return show(try await explain(request, blueprint), of: request, blueprint)
+        } catch {
+            Output.error("martlet explain: \(error)\n")
+            return error.exit
+        }
+    }
+
+    private func explainLogin(_ login: String, _ tokenPath: String, _ blueprint: Blueprint) async -> ExitCode {
+        let token: Secret
+        do throws(ArgumentFileError) {
+            token = Secret(try ArgumentFile.read(tokenPath, "the token file"))
+        } catch {
+            Output.error("martlet explain: \(TerminalText.escaped(error.message))\n")
+            return .usage
+        }
+        do throws(StartError) {
+            return try await LoginExplanation(provider: login, token: token, isJSON: isJSON).run(blueprint)
         } catch {
             Output.error("martlet explain: \(error)\n")
             return error.exit
@@ -205,11 +228,15 @@ extension ExplainCommand {
             Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
             upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
             With --admin a running gateway explains it, which also knows the sessions of its own memory.
+
+            With --login it explains how a provider verifies the identity token of a login, whatever routes accept:
+            which audience it has, for example, and which ones are expected.
             """
         grammar.options =
             [
                 .value("path", "PATH", .text, "path and query, as in the request line"),
                 .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
+                .value("login", "PROVIDER", .text, "verify a token as that of a login with this provider"),
                 .value("method", "METHOD", .text, "default: GET"),
                 .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
                 .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
@@ -221,13 +248,16 @@ extension ExplainCommand {
             ] + AdminAddress.options
         grammar.alternatives =
             [
-                .exactlyOne("path", "url"), .atMostOne("url", "host"), .atMostOne("token", "as"),
+                .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
+                .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
                 .atMostOne("as", "admin"),
                 .atMostOne("as", "address"),
             ] + AdminAddress.alternatives
         grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
         grammar.example(
             "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")
+        grammar.example(
+            "martlet explain --login apple --token token.txt", "what a login with this identity token gets")
         grammar.example(
             "martlet explain --path /v1/orders --token token.txt --admin http://127.0.0.1:9901",
             "by the running gateway, with the sessions of its memory")

@@ -16,10 +16,13 @@ struct OnlineFinding: Sendable, CustomStringConvertible {
     var failure: ErrorCode?
     /// One line without secrets.
     var detail: String
+    /// Whether it works and should be changed.
+    var isWarning = false
 
     var isHealthy: Bool { failure == nil }
 
     var description: String {
+        if isWarning { return "\(subject): warning: \(detail)" }
         guard let failure else { return detail.isEmpty ? "\(subject): ok" : "\(subject): ok, \(detail)" }
         return "\(subject): \(detail) [\(failure)]"
     }
@@ -71,12 +74,23 @@ struct OnlineCheck {
         do throws(StoreError) {
             try await redis.waitUntilConnected()
         } catch {
-            return [OnlineFinding(subject: "store", failure: error.code, detail: error.message)]
+            var servers = ""
+            if case .redis(let url) = graph.blueprint.store {
+                servers = url.seeds.map(\.description).joined(separator: ", ") + ": "
+            }
+            return [OnlineFinding(subject: "store", failure: error.code, detail: servers + error.message)]
         }
         let hasSharedLimits = graph.blueprint.configuration.server.rateLimits.contains(where: \.isShared)
         let permissions = RedisPermissions(
             redis, keyPrefix: graph.store.label.prefix, services, hasSharedLimits: hasSharedLimits)
-        let findings = await permissions.check()
+        var findings = await permissions.check()
+        if findings.allSatisfy(\.isHealthy) {
+            var username: String?
+            if case .redis(let url) = graph.blueprint.store { username = url.credentials?.user }
+            let limit = graph.blueprint.configuration.store.timeouts.sharedLimit
+            findings += await StoreAdvice(redis, username: username)
+                .findings(sharedLimit: hasSharedLimits ? limit : nil)
+        }
         // The rights were tried at one of several masters.
         let lost = redis.status.lostMasters.map { address, error in
             OnlineFinding(

@@ -44,6 +44,12 @@ struct Options: Sendable {
                 index += try parseOption(
                     argument, next: arguments.dropFirst(index + 1).first, at: index, known, isSilent: grammar.isSilent)
             } else {
+                // `-config`: a path that begins like this can be written `./-config`.
+                if !areWords, argument.count > 2, argument.hasPrefix("-"),
+                    let option = known.first(where: { argument.dropFirst() == $0.name })
+                {
+                    throw UsageError(message: "unknown option '-\(option.name)'; did you mean '--\(option.name)'?")
+                }
                 guard words.count < limit else { throw Options.unexpected(argument, at: index) }
                 words.append(argument)
             }

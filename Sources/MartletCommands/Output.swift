@@ -20,10 +20,10 @@ enum Output {
 
     static func error(_ text: String) { _ = write(text, to: 2) }
 
-    /// The first error of writing to standard output; `nil` if there was none.
+    /// The first error of writing to standard output; `nil` if there was none, and where the reader has read enough.
     static var writeError: String? {
         let number = failure.load(ordering: .relaxed)
-        guard number != 0 else { return nil }
+        guard number != 0, number != EPIPE else { return nil }
         guard let text = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: text)
     }

@@ -180,6 +180,7 @@ struct RunCommand: Command {
         let logger = gateway.services.logger
         ServiceManager.notify("RELOADING=1")
         defer { ServiceManager.notify("READY=1") }
+        await gateway.releaseReplaced()
         let (blueprint, diagnostics) = read(source)
         for diagnostic in diagnostics.sorted {
             switch diagnostic.severity {

@@ -67,6 +67,10 @@ struct UserAdministration {
     let ending: SessionEnding?
     /// Ends the throttling of users; `nil` if attempts are not counted in a shared store.
     var unlocking: (any UserUnlocking)?
+    /// Says whether a user is throttled; `nil` if attempts are not counted in a shared store.
+    var throttling: (any ThrottlingReporting)?
+    /// How access lines name a subject; `nil` if they do not.
+    var loggedSubject: @Sendable (String) -> String? = { _ in nil }
     /// `nil` if the provider sends no mails to users.
     var mailing: Mailing?
     /// Whether the operator vouches for the address of a user who is added.
@@ -214,7 +218,24 @@ struct UserAdministration {
         var json = record.json
         if let account { json["subject"] = .string(account.subject) }
         let subject = account.map { "account \(TerminalText.escaped($0.subject))" } ?? "no account yet"
-        return Outcome(lines: ["\(record.line)\t\(subject)"], json: json)
+        var lines = ["\(record.line)\t\(subject)"]
+        if let name = loggedSubject(account?.subject ?? "\(provider):\(key)") {
+            json["log_subject"] = .string(name)
+            lines.append("in access lines: subject \(TerminalText.escaped(name))")
+        }
+        guard let throttling else { return Outcome(lines: lines, json: json) }
+        if let name = throttling.loggedName(of: key) {
+            json["log_user"] = .string(name)
+            lines.append("in warnings of throttling: user \(name)")
+        }
+        do throws(AuthenticationError) {
+            let found = try await throttling.throttling(of: key)
+            json["lock"] = found.map { $0.json(at: clock.unixTime) } ?? .null
+            lines.append(found.map { "locked: \($0.text(at: clock.unixTime))" } ?? "not locked")
+        } catch {
+            lines.append("whether the user is locked is not known: the store is unavailable")
+        }
+        return Outcome(lines: lines, json: json)
     }
 
     private func unlock(_ key: String) async throws(StartError) -> Outcome {
@@ -224,14 +245,19 @@ struct UserAdministration {
                 message: "with the store memory: attempts are counted in the memory of the running gateway",
                 exit: .configuration)
         }
+        let found: UserThrottling?
         do throws(AuthenticationError) {
+            found = try await throttling?.throttling(of: key)
             try await unlocking.unlock(key)
         } catch {
             throw StartError(
                 code: error.code, message: "the store is unavailable; the user may still be throttled",
                 exit: .unavailable)
         }
-        return Outcome(lines: ["user '\(key)' unlocked"], json: ["name": .string(key), "action": "unlocked"])
+        let ended = found.map { $0.text(at: clock.unixTime) } ?? "no login was rejected"
+        var json: JSONObject = ["name": .string(key), "action": "unlocked"]
+        json["lock"] = found.map { $0.json(at: clock.unixTime) } ?? .null
+        return Outcome(lines: ["user '\(key)' unlocked: \(ended)"], json: json)
     }
 
     private func outcome(
@@ -306,6 +332,30 @@ struct UserAdministration {
         } catch {
             throw StartError(error)
         }
+    }
+}
+
+extension UserThrottling {
+    /// Why logins are rejected, and until when.
+    fileprivate func text(at now: UnixTime) -> String {
+        var parts: [String] = []
+        if let remaining {
+            let end = now.advanced(bySeconds: remaining.wholeSeconds)
+            parts.append("too many failed logins, from networks unknown for the user until \(Self.text(end))")
+        }
+        if knownNetworks > 0 {
+            parts.append("too many failed logins from \(knownNetworks) known network\(knownNetworks == 1 ? "" : "s")")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    private static func text(_ time: UnixTime) -> String { InternetTime.text(milliseconds: time.milliseconds) }
+
+    fileprivate func json(at now: UnixTime) -> JSONValue {
+        [
+            "until": remaining.map { .string(Self.text(now.advanced(bySeconds: $0.wholeSeconds))) } ?? .null,
+            "known_networks": .integer(Int64(knownNetworks)),
+        ]
     }
 }
 

@@ -48,7 +48,7 @@ struct UserCommand: Command {
         try await CommandStores.withAccounts(blueprint, services, access: access, missing: missing) {
             accounts async throws(StartError) in
             // While the store is unavailable, the user is changed nevertheless, and ending the sessions fails.
-            let needsStore = action.endsSessions || action == .unlock
+            let needsStore = action.endsSessions || action == .unlock || action == .show
             let store = try await needsStore ? CommandStores.shared(blueprint, services) : nil
             defer { store?.shutdown() }
             var administration = UserAdministration(
@@ -56,7 +56,11 @@ struct UserCommand: Command {
                 ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) })
             administration.isVerified = isVerified
             administration.mailing = mailing(blueprint, maker.making, accounts, services)
-            if let store { administration.unlocking = try unlocking(blueprint, maker.name, store, services) }
+            administration.loggedSubject = { blueprint.loggedSubject($0) }
+            if let store, let handle = try handle(blueprint, maker.name, store, services) {
+                administration.unlocking = handle.userUnlocking
+                administration.throttling = handle.throttlingReporting
+            }
             try await perform(administration)
         }
     }
@@ -95,15 +99,13 @@ struct UserCommand: Command {
     }
 
     /// The provider over the store of running gateways, whose counters it resets.
-    private func unlocking(
+    private func handle(
         _ blueprint: Blueprint, _ name: String, _ store: SharedStore, _ services: Services
-    ) throws(StartError) -> (any UserUnlocking)? {
+    ) throws(StartError) -> ProviderHandle? {
         guard let prepared = blueprint.providers.first(where: { $0.name == name }) else { return nil }
         let offline = ProviderContext.Services.detached(clock: services.clock, hasUsers: true, store: store.values)
         do throws(ConfigurationError) {
-            return try prepared.build(
-                .detached(name, services: offline, storeKeyPrefix: store.label.prefix)
-            ).userUnlocking
+            return try prepared.build(.detached(name, services: offline, storeKeyPrefix: store.label.prefix))
         } catch {
             throw StartError(code: error.code, message: error.description, exit: .configuration)
         }

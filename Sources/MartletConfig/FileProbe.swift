@@ -43,6 +43,15 @@ internal import MartletCore
     }
 }
 
+extension ConfigurationReader {
+    /// Records an error for a file that cannot be written, whoever tries.
+    mutating func checkWritable(_ file: Located<FilePath>?, _ key: String) {
+        guard let file, let reason = FileProbe.creationError(file.value.text) else { return }
+        error(
+            .configFileUnwritable, at: file.location, "\(key): cannot open \(quoted(file.value.text)): \(reason)")
+    }
+}
+
 extension Diagnostics {
     /// Warns of a file with a secret that others than its owner may read.
     package mutating func warnOfExposure(_ path: String, at location: SourceLocation) {

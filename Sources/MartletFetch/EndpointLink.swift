@@ -40,6 +40,12 @@ package struct EndpointLink: Sendable, Hashable {
         (self.destination, self.tls, self.version) = (destination, tls, version)
     }
 
+    /// Whether another transfer may use a connection again.
+    ///
+    /// libcurl 7.88, that of Debian 12, cannot use one with prior knowledge of HTTP/2 twice: the second transfer fails in
+    /// the framing layer.
+    package var keepsConnection: Bool { version == .http1 || tls != nil }
+
     private var scheme: String { tls == nil ? "http" : "https" }
 
     /// The URL's host, which libcurl verifies under TLS; it connects to the destination in any case.
@@ -72,7 +78,8 @@ extension EndpointLink {
             }
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_NOSIGNAL, 1), (CURLOPT_NOPROGRESS, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_PATH_AS_IS, 1),
-            (CURLOPT_HTTP_VERSION, number),
+            (CURLOPT_HTTP_VERSION, number), (CURLOPT_FORBID_REUSE, keepsConnection ? 0 : 1),
+            (CURLOPT_FRESH_CONNECT, keepsConnection ? 0 : 1),
             // Every destination is an address. Cached ones would stay longer than the endpoints do.
             (CURLOPT_DNS_CACHE_TIMEOUT, 0),
         ]

@@ -11,6 +11,7 @@ internal import MartletCore
     let fetch: PendingFetch
     let handle: UnsafeMutableRawPointer
     private let target: FetchTarget
+    private let route: OutboundRoute
     private let maximumBytes: Int
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var body: [UInt8] = []
@@ -24,6 +25,7 @@ internal import MartletCore
         target = try FetchTarget(request.url)
         guard let handle = unsafe curl_easy_init() else { throw .setUpFailed }
         self.fetch = fetch
+        route = options.route
         unsafe self.handle = handle
         maximumBytes = request.maximumBytes
         unsafe fields = nil
@@ -49,7 +51,12 @@ internal import MartletCore
     private func outcome(_ result: CURLcode) -> PendingFetch.Outcome {
         if isTooLarge { return .failure(.tooLarge(target.host, maximumBytes)) }
         if isForbiddenRetry { return .failure(.notRetried(target.host)) }
-        guard result == CURLE_OK else { return .failure(.transfer(result, host: target.host)) }
+        guard result == CURLE_OK else {
+            if let reason = unsafe route.failure(result, handle), target.isSecure {
+                return .failure(.lostAtProxy(target.host, reason))
+            }
+            return .failure(.transfer(result, host: target.host))
+        }
         let status = unsafe martlet_curl_status(handle)
         guard !(300..<400).contains(status) else { return .failure(.redirected(target.host)) }
         return .success(HTTPCallResponse(status: status, body: body, retryAfter: retryAfter))
@@ -106,12 +113,11 @@ internal import MartletCore
         for (option, value) in numbers { try check(unsafe martlet_curl_set_long(handle, option, value)) }
         var texts: [(CURLoption, String)] = [
             (CURLOPT_PROTOCOLS_STR, target.isSecure ? "https" : "http"), (CURLOPT_URL, target.url),
-            // The empty string disables proxies from the environment.
-            (CURLOPT_PROXY, ""), (CURLOPT_USERAGENT, options.userAgent),
+            (CURLOPT_USERAGENT, options.userAgent),
         ]
         if let socket = fetch.request.socket { texts.append((CURLOPT_UNIX_SOCKET_PATH, socket)) }
-        if let file = options.caFile { texts.append((CURLOPT_CAINFO, file)) }
         for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
+        guard unsafe options.route.apply(to: handle, isSecure: target.isSecure) else { throw .setUpFailed }
         if !fetch.request.discardsBody {
             try check(unsafe martlet_curl_set_size(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(maximumBytes)))
         }

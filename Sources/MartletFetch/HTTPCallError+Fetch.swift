@@ -28,6 +28,11 @@ extension HTTPCallError {
         return HTTPCallError(code: mapped, message: "\(host): \(reason)")
     }
 
+    /// - Parameter reason: what the proxy did.
+    static func lostAtProxy(_ host: String, _ reason: String) -> HTTPCallError {
+        HTTPCallError(code: .fetchUnreachable, message: "\(host): \(reason)")
+    }
+
     static func redirected(_ host: String) -> HTTPCallError {
         HTTPCallError(code: .fetchRedirected, message: "\(host) responded with a redirect")
     }

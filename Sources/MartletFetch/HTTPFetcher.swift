@@ -2,16 +2,21 @@ package import MartletCore
 
 /// Options for all requests of a fetcher.
 package struct FetchOptions: Sendable {
-    /// A PEM file of certificate authorities to trust instead of the system's.
-    package var caFile: String?
+    /// Whom requests trust and which proxy they use, unless they say otherwise.
+    package var route = OutboundRoute()
     package var userAgent = "martlet"
+    /// A PEM file of certificate authorities to trust instead of the system's.
+    package var caFile: String? {
+        get { route.caFile }
+        set { route.caFile = newValue }
+    }
 
     package init() {}
 }
 
 /// An HTTP client: libcurl on a dedicated thread, with timeouts, limits and no redirects.
 ///
-/// Certificates are always verified, proxies of the environment are ignored, and responses are not decompressed. A
+/// Certificates are always verified, proxies are those of its options alone, and responses are not decompressed. A
 /// request that is not repeatable is sent at most once, on a new connection; others share pooled connections (HTTP/2 if
 /// the server supports it). The number of requests in flight is limited separately for each ``FetchPurpose``.
 package final class HTTPFetcher: Sendable {
@@ -38,23 +43,23 @@ package final class HTTPFetcher: Sendable {
     /// - Throws: a `fetch.` code. A redirect is an error; every other status is returned.
     package func get(
         _ url: String, for purpose: FetchPurpose, timeout: Duration, maximumBytes: Int,
-        headers: [(name: String, value: String)] = []
+        headers: [(name: String, value: String)] = [], via route: OutboundRoute? = nil
     ) async throws(HTTPCallError) -> HTTPCallResponse {
         try await send(
             HTTPCall(url, headers: headers, timeout: timeout, maximumBytes: maximumBytes, isRepeatable: true),
-            for: purpose)
+            for: purpose, via: route)
     }
 
     /// Sends a request as soon as its purpose has a free slot; task cancellation aborts it.
     /// - Throws: a `fetch.` code. A redirect is an error; every other status is returned.
     package func send(
-        _ request: HTTPCall, for purpose: FetchPurpose
+        _ request: HTTPCall, for purpose: FetchPurpose, via route: OutboundRoute? = nil
     ) async throws(HTTPCallError) -> HTTPCallResponse {
         let start = ContinuousClock.now
         let slot = try await reserve(purpose, within: request.timeout)
         var request = request
         request.timeout -= ContinuousClock.now - start
-        return try await send(request, in: slot)
+        return try await send(request, in: slot, via: route)
     }
 
     /// Waits for a slot, so that a single-use credential is consumed only when it can be sent immediately.
@@ -71,11 +76,16 @@ package final class HTTPFetcher: Sendable {
 
     /// Sends a request in a slot, which can be reused for further requests one at a time.
     /// - Throws: `fetch.overloaded` while another request uses the slot; otherwise like ``send(_:for:)``.
-    package func send(_ request: HTTPCall, in slot: FetchSlot) async throws(HTTPCallError) -> HTTPCallResponse {
+    package func send(
+        _ request: HTTPCall, in slot: FetchSlot, via route: OutboundRoute? = nil
+    ) async throws(HTTPCallError) -> HTTPCallResponse {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
         let pending = CancellableFetch()
-        let (worker, options) = (worker, options)
+        let worker = worker
+        var changed = options
+        if let route { changed.route = route }
+        let options = changed
         let outcome: PendingFetch.Outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let fetch = PendingFetch(request, options) { continuation.resume(returning: $0) }

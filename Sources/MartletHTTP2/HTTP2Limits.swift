@@ -13,8 +13,8 @@ enum HTTP2Limits {
     static let headerExcessBytes = 64 * 1024
     /// Decoded bytes of a rejected header block that count as one reset.
     static let rejectedBytesPerReset = 4096
-    /// Interim responses (1xx) to one request.
-    static let interims = 32
+    /// Bytes of all interim responses (1xx) to one request, as text.
+    static let interimBytes = 64 * 1024
     /// The low-water mark of unsent data at which the owner gets `.drained`, in bytes.
     static let drained = 16 * 1024
     /// The output in bytes that is produced while receiving.

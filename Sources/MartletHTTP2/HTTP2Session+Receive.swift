@@ -265,7 +265,7 @@ extension HTTP2Session {
             if parts.isServer, !parts.floods.count(.reset, weight: weight) { return endConnection(.enhanceYourCalm) }
             stream.state.discardsInput = true
             stream.state.isKnownToOwner = true
-            stream.state.isGRPC = parts.writer.seen.isGRPC
+            stream.state.grpc = parts.writer.seen.grpc
             stream.state.resetsAtEnd = !parts.writer.ends
             parts.queue.enqueue(.refused(stream: id, failure))
             if !parts.isServer { resetForError(stream, .cancel) }
@@ -281,8 +281,8 @@ extension HTTP2Session {
             parts.queue.enqueue(.trailers(stream: stream.id), parts.writer)
             parts.queue.enqueue(.end(stream: stream.id))
         case .response where parts.writer.status < 200:
-            stream.state.interims &+= 1
-            guard stream.state.interims <= HTTP2Limits.interims, !parts.writer.ends else {
+            stream.state.interimBytes &+= parts.writer.currentCount
+            guard stream.state.interimBytes <= HTTP2Limits.interimBytes, !parts.writer.ends else {
                 _ = resetForError(stream, .protocolError)
                 return
             }

@@ -1,6 +1,6 @@
 internal import CNghttp2
 internal import MartletCore
-internal import MartletHTTP
+package import MartletHTTP
 
 extension HTTP2Session {
     /// Server: submits a response head, given as HTTP/1 text; a 1xx status is interim, more may follow.
@@ -187,7 +187,7 @@ extension HTTP2Session {
     package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.state.unsent.count ?? 0 }
 
     /// Whether a rejected request, which has no text, is a gRPC call.
-    package func isRejectedGRPC(_ stream: Int32) -> Bool { parts.table.find(stream)?.state.isGRPC ?? false }
+    package func rejectedKind(_ stream: Int32) -> GRPCKind { parts.table.find(stream)?.state.grpc ?? .none }
 
     /// Sent body bytes of a stream.
     package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.state.sent ?? 0 }

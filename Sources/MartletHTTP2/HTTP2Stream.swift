@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletHTTP
 
 /// A reference to the state of an open stream, without a reference count: valid until the table closes the stream.
 @safe struct HTTP2Stream {
@@ -40,7 +41,8 @@ struct StreamState: ~Copyable {
     var discardsInput = false
     /// The request (server) or the final response (client) was received.
     var hasHead = false
-    var interims = 0
+    /// Bytes of the texts of interim responses.
+    var interimBytes = 0
     /// The peer's END_STREAM was received.
     var hasPeerEnded = false
     /// The owner's final head was submitted.
@@ -55,8 +57,8 @@ struct StreamState: ~Copyable {
     var resetsAtEnd = false
     /// Why it was reset here; the code that nghttp2 reports may differ.
     var failure: HTTP2Code?
-    /// The request is a gRPC call; only set for rejected ones.
-    var isGRPC = false
+    /// Whether the request is a gRPC call; only set for rejected ones.
+    var grpc = GRPCKind.none
     /// The request asked for a tunnel (RFC 8441).
     var isTunnel = false
     var method = Method.other

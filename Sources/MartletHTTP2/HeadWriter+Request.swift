@@ -69,7 +69,7 @@ extension HeadWriter {
             fail(.malformed)
             return false
         }
-        guard request.has(.http), !request.has(.obsText),
+        guard request.has(.http),
             request.has(.regular) || (ofOptions && request.has(.asterisk))
         else {
             fail(.rejected(.badRequestLine))
@@ -84,9 +84,16 @@ extension HeadWriter {
 
     private mutating func writeTarget() {
         let path = unsafe request.value(.path)
-        guard hasSpace(for: path.count &+ 64) else { return fail(.rejected(.headTooLarge)) }
+        let isASCII = !request.has(.obsText)
+        guard hasSpace(for: (isASCII ? path.count : path.count &* 3) &+ 64) else {
+            return fail(.rejected(.headTooLarge))
+        }
         text.append(" ")
-        unsafe text.append(path)
+        if isASCII {
+            unsafe text.append(path)
+        } else if unsafe !TargetEncoding.append(path.span, to: &text) {
+            return fail(.rejected(.badRequestLine))
+        }
         text.append(" HTTP/1.1\r\n")
         writeHost()
     }
@@ -105,12 +112,25 @@ extension HeadWriter {
     /// RFC 9113 §8.3.1: `host` must equal `:authority`, and replaces it when it is missing.
     mutating func addHost(_ value: UnsafeBufferPointer<UInt8>) {
         if request.has(.authority) {
-            guard unsafe value.isSame(ignoringCase: request.value(.authority)) else {
+            let isSecure = unsafe request.value(.scheme).spells(ignoringCase: "https")
+            let authority = unsafe HeadWriter.withoutDefaultPort(request.value(.authority), isSecure: isSecure)
+            guard unsafe HeadWriter.withoutDefaultPort(value, isSecure: isSecure).isSame(ignoringCase: authority) else {
                 return fail(.rejected(.hostMismatch))
             }
             return
         }
         guard !seen.hasHost else { return fail(.malformed) }
         unsafe writeHost(value)
+    }
+
+    /// A host without a port that is empty or the scheme's default.
+    private static func withoutDefaultPort(
+        _ host: UnsafeBufferPointer<UInt8>, isSecure: Bool
+    ) -> UnsafeBufferPointer<UInt8> {
+        for port in [isSecure ? ":443" : ":80", ":"] as [StaticString] {
+            let start = host.count &- port.utf8CodeUnitCount
+            if start > 0, unsafe host.part(start, host.count).spells(port) { return unsafe host.part(0, start) }
+        }
+        return unsafe host
     }
 }

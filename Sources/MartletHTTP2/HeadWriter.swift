@@ -38,8 +38,8 @@ struct SeenFields: Sendable {
     var isPastPseudo = false
     var hasLength = false
     var hasHost = false
-    /// The block has a gRPC content type, even if it was rejected.
-    var isGRPC = false
+    /// The content type of a block, even if it was rejected.
+    var grpc = GRPCKind.none
 }
 
 /// The cookie crumbs of a request so far, joined (RFC 9113 §8.2.3).
@@ -150,7 +150,7 @@ package struct HeadWriter: ~Copyable {
         decoded &+= name.count &+ value.count
         if isMalformed { return }
         if let part = checked.part { return unsafe add(part, value, checked.traits) }
-        if checked.special == .contentType, kind == .request { seen.isGRPC = unsafe GRPCContentType.matches(value) }
+        if checked.special == .contentType, kind == .request { seen.grpc = unsafe GRPCKind(contentType: value) }
         // A block that is rejected already is still checked: whether it is malformed decides between a reset and a
         // response.
         guard unsafe isWellFormed(checked.special, value) else { return fail(.malformed) }
@@ -182,6 +182,9 @@ package struct HeadWriter: ~Copyable {
         if result != .valid { discard() }
         return result
     }
+
+    /// The bytes of the current text.
+    var currentCount: Int { text.count &- start }
 
     /// Whether the block was found to be malformed.
     var isMalformed: Bool { result == .malformed }

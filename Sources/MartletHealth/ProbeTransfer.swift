@@ -41,7 +41,8 @@ internal import MartletFetch
         response = ProbeResponse(isGRPC: request.isGRPC)
         guard let destination = request.destination else { return false }
         let link = EndpointLink(destination, tls: request.tls, version: request.version)
-        return unsafe link.apply(to: handle, route: &route) && setNumbers(keepsConnection) && setContent() && setSinks()
+        return unsafe link.apply(to: handle, route: &route) && setNumbers(keepsConnection && link.keepsConnection)
+            && setContent() && setSinks()
     }
 
     /// What the probe has found out.

@@ -18,6 +18,9 @@ package struct IOError: CodedError {
     /// Whether this system is out of descriptors, memory, buffers or local ports, which is not the peer's fault.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL].contains(errno) }
 
+    /// Whether every local port toward the peer is in use (`net.ipv4.ip_local_port_range`).
+    package var isPortShortage: Bool { errno == EADDRNOTAVAIL }
+
     package var message: String { "\(call): \(unsafe String(cString: strerror(errno)))" }
     package var description: String { message }
 }

@@ -70,6 +70,17 @@ package struct SocketEndpoint: Sendable, Hashable {
         return bytes
     }
 
+    /// The IPv4 address that is mapped into this one, as a listener of both kinds has it; else the address itself.
+    var unmapped: SocketEndpoint {
+        let octets = addressBytes
+        guard isIPv6, octets.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) else { return self }
+        let text = octets[12...].map { String($0) }.joined(separator: ".")
+        return SocketEndpoint(literal: text, port: port) ?? self
+    }
+
+    /// Whether it is `[::]`, which may stand for every IPv4 address, too.
+    package var isIPv6Wildcard: Bool { isIPv6 && addressBytes.allSatisfy { $0 == 0 } }
+
     /// The path of a Unix socket's file.
     package var path: String? {
         guard isUnix else { return nil }
@@ -152,9 +163,11 @@ package enum Socket {
     /// A stale Unix socket file without a listener is replaced, and one with a
     /// listener if `replacing`. The new file gets its permissions before any client can
     /// connect: until `listen`, connections are refused.
+    ///
+    /// - Parameter acceptsIPv4: whether `[::]` stands for every IPv4 address, too.
     package static func listen(
         on address: SocketEndpoint, sharesPort: Bool, backlog: Int32, permissions: SocketPermissions? = nil,
-        replacing: Bool = false
+        replacing: Bool = false, acceptsIPv4: Bool = false
     ) throws(IOError) -> Int32 {
         if address.isUnix { try removeStale(address, evenIfUsed: replacing) }
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -162,7 +175,9 @@ package enum Socket {
         if !address.isUnix {
             set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
             if sharesPort { set(fd, SOL_SOCKET, SO_REUSEPORT, 1) }
-            if address.family == AF_INET6 { set(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+            if address.isIPv6 {
+                set(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, acceptsIPv4 && address.isIPv6Wildcard ? 0 : 1)
+            }
             prepareStream(fd, toward: address)
         }
         do throws(IOError) {
@@ -243,7 +258,7 @@ package enum Socket {
         let peer = unsafe withUnsafeBytes(of: &address) { raw in
             SocketEndpoint(sockaddr: unsafe Array(raw.prefix(Int(length))))
         }
-        return (fd, peer)
+        return (fd, peer.unmapped)
     }
 
     /// Sends small writes immediately (`TCP_NODELAY`), and disables pacing on the loopback.
@@ -291,7 +306,17 @@ package enum Socket {
         var address = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         guard unsafe martlet_local_name(fd, &address, &length) == 0 else { return nil }
-        return unsafe withUnsafeBytes(of: &address) { SocketEndpoint(sockaddr: unsafe Array($0.prefix(Int(length)))) }
+        let local = unsafe withUnsafeBytes(of: &address) {
+            SocketEndpoint(sockaddr: unsafe Array($0.prefix(Int(length))))
+        }
+        return local.unmapped
+    }
+
+    /// Whether a socket accepts IPv6 alone; false for one of another kind.
+    package static func isIPv6Only(_ fd: Int32) -> Bool {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        return unsafe getsockopt(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &value, &length) == 0 && value != 0
     }
 
     private static func set(_ fd: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {

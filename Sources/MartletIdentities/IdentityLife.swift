@@ -46,7 +46,7 @@ package struct IdentityLife: Sendable {
             ConfirmedLogin(
                 identity: identity, issuedAt: signIn.provedAt(now),
                 confirmedAt: signIn.grant == nil ? signIn.identity.issuedAt : now, now: now, grant: sealed,
-                nextCheck: schedule.map { GrantChecker.firstCheck($0, at: clock.unixMilliseconds) }))
+                nextCheck: schedule.map { GrantChecker.firstCheck($0, at: clock.unixMilliseconds) }, deletion: policy))
     }
 
     /// Takes a pending deletion back.

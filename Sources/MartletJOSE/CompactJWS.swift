@@ -4,9 +4,9 @@ public import MartletJSON
 
 /// A signed token in compact serialization (RFC 7515 §3.1) with a claims set: parsed strictly, not yet verified.
 public struct CompactJWS: Sendable {
-    /// The maximum length of a token in bytes; real tokens have about 1 KiB.
-    public static let maximumLength = 8 * 1024
-    private static let payloadLimits = JSONLimits(maximumDepth: 8, maximumBytes: maximumLength)
+    /// The maximum length of a token in bytes, unless another is given; most tokens have about 1 KiB, those with the
+    /// groups or roles of a company more.
+    public static let maximumLength = 16 * 1024
 
     public let header: JWSHeader
     /// The claims, not to be trusted before the signature has been verified.
@@ -15,22 +15,33 @@ public struct CompactJWS: Sendable {
     public let signingInput: [UInt8]
     public let signature: [UInt8]
 
+    /// Parses a token of at most ``maximumLength`` bytes.
+    public init(_ token: [UInt8], headers: JWSHeaderCache? = nil) throws(JOSEError) {
+        try self.init(token, maximumLength: Self.maximumLength, headers: headers)
+    }
+
     /// Parses a token.
     ///
-    /// - Parameter headers: a cache of parsed headers; it does not affect the result.
+    /// - Parameters:
+    ///   - maximumLength: in bytes.
+    ///   - headers: a cache of parsed headers; it does not affect the result.
     /// - Throws: `token_missing`, `token_too_large` before any other work, or `malformed`: not exactly three parts, a
-    ///   part that is empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is not a
+    ///   part that is empty or not strict base64url, or a header (8 KiB, depth 4) or payload (depth 8) that is not a
     ///   strict JSON object.
-    public init(_ token: [UInt8], headers: JWSHeaderCache? = nil) throws(JOSEError) {
+    public init(
+        _ token: [UInt8], maximumLength: Int, headers: JWSHeaderCache? = nil
+    ) throws(JOSEError) {
         guard !token.isEmpty else { throw JOSEError(.tokenMissing, "there is no token") }
-        guard token.count <= Self.maximumLength else {
-            throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes")
+        guard token.count <= maximumLength else {
+            throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes, more than \(maximumLength)")
         }
         guard let first = Self.dot(in: token, from: 0), let second = Self.dot(in: token, from: first &+ 1),
             Self.dot(in: token, from: second &+ 1) == nil
         else { throw JOSEError(.malformed, "the token does not have three parts") }
         if let headers { header = try headers.header(token[..<first]) } else { header = try JWSHeader(token[..<first]) }
-        payload = try Self.object(token[(first &+ 1)..<second], limits: Self.payloadLimits, name: "payload")
+        payload = try Self.object(
+            token[(first &+ 1)..<second], limits: JSONLimits(maximumDepth: 8, maximumBytes: maximumLength),
+            name: "payload")
         signature = try Self.bytes(token[(second &+ 1)...], name: "signature")
         signingInput = Array(token[..<second])
     }

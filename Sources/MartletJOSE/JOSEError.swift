@@ -18,7 +18,7 @@ public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let malformed = Reason(rawValue: "malformed")
         /// The header's `alg` is not one of those allowed.
         public static let algorithmNotAllowed = Reason(rawValue: "alg_not_allowed")
-        /// The header has a field that changes the token's meaning, contains a key, or gives a type other than JWT.
+        /// The header has a field that changes the token's meaning, contains a key, or gives a type that is not accepted.
         public static let headerNotAllowed = Reason(rawValue: "header_not_allowed")
         /// The header's `kid` is missing, not a valid key ID, or not a key of the issuer.
         public static let unknownKey = Reason(rawValue: "unknown_key")
@@ -31,7 +31,7 @@ public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     public let reason: Reason
-    /// For operators; holds no part of the token.
+    /// For operators; of the token it shows short names of the header at most.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

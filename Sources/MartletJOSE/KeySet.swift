@@ -1,7 +1,7 @@
 private import MartletCrypto
 private import MartletJSON
 
-/// The usable keys of a JWKS document (RFC 7517 §5), by their IDs.
+/// The usable keys of a JWKS document (RFC 7517 §5), by their IDs; keys with one ID are one, which tries each of them.
 public struct KeySet: Sendable {
     /// The maximum size of a document in bytes.
     public static let maximumBytes = 64 * 1024
@@ -29,28 +29,38 @@ public struct KeySet: Sendable {
     ///   - allowed: the algorithms whose keys are used.
     /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is not a key set, or that has no usable key.
     public init(document: [UInt8], allowing allowed: Set<SignatureAlgorithm>) throws(JOSEError) {
-        let entries = try Self.entries(of: document)
-        let ids = entries.map { Self.id(of: $0.object ?? [:], isOnlyOne: entries.count == 1) }
-        var keys: [KeyID: VerificationKey] = [:]
+        var usable: [(id: KeyID?, key: VerificationKey)] = []
         var skipped: [Skipped] = []
-        for (entry, id) in zip(entries, ids) {
+        // What cannot verify a signature is no second key, whatever its ID.
+        for entry in try Self.entries(of: document) {
+            let entry = entry.object ?? [:]
+            let id = entry["kid"]?.string.flatMap { KeyID($0) }
             do throws(SkippedKey) {
-                guard let id else { throw SkippedKey("it has no valid kid") }
-                guard ids.count(where: { $0 == id }) == 1 else { throw SkippedKey("another key has the same kid") }
-                keys[id] = try Self.key(entry.object ?? [:], id: id, allowed: allowed)
+                usable.append((id, try Self.key(entry, id: id, allowed: allowed)))
             } catch {
                 skipped.append(Skipped(id: id, reason: error.reason))
             }
         }
-        guard !keys.isEmpty else { throw JOSEError(.badKeySet, "the document has no usable key") }
+        var keys: [KeyID: VerificationKey] = [:]
+        for (id, key) in usable {
+            // Without an ID of its own it has its thumbprint, if no other key could be meant.
+            guard id != nil || usable.count == 1 else {
+                skipped.append(Skipped(id: nil, reason: "it has no kid, and there are others"))
+                continue
+            }
+            guard let all = keys[key.id].map({ $0.adding(key) }) ?? key else {
+                skipped.append(Skipped(id: key.id, reason: "too many keys have this kid"))
+                continue
+            }
+            keys[key.id] = all
+        }
+        guard !keys.isEmpty else {
+            let reasons = skipped.prefix(3).map(\.reason).joined(separator: "; ")
+            throw JOSEError(
+                .badKeySet, "the document has no usable key" + (reasons.isEmpty ? "" : " (skipped: \(reasons))"))
+        }
         self.keys = keys
         self.skipped = skipped
-    }
-
-    /// The ID of a key; its thumbprint if it has none, and no other key could be meant.
-    private static func id(of entry: JSONObject, isOnlyOne: Bool) -> KeyID? {
-        guard isOnlyOne, !entry.has("kid") else { return entry["kid"]?.string.flatMap { KeyID($0) } }
-        return (try? PublicKeyParts(jwk: entry)).flatMap { KeyID($0.thumbprint) }
     }
 
     private static func entries(of document: [UInt8]) throws(JOSEError) -> [JSONValue] {
@@ -76,8 +86,9 @@ public struct KeySet: Sendable {
     /// A key is for the algorithm that its entry names. Without `alg` it is for that of its curve, or for all of RSA;
     /// in either case only for those that are allowed.
     private static func key(
-        _ entry: JSONObject, id: KeyID, allowed: Set<SignatureAlgorithm>
+        _ entry: JSONObject, id: KeyID?, allowed: Set<SignatureAlgorithm>
     ) throws(SkippedKey) -> VerificationKey {
+        guard id != nil || !entry.has("kid") else { throw SkippedKey("it has no valid kid") }
         let parts: PublicKeyParts
         do throws(JOSEError) { parts = try PublicKeyParts(jwk: entry) } catch { throw SkippedKey(error.message) }
         if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
@@ -92,6 +103,7 @@ public struct KeySet: Sendable {
         guard algorithms.contains(where: allowed.contains) else {
             throw SkippedKey("\(algorithms.map(\.rawValue).joined(separator: ", ")) is not allowed")
         }
+        guard let id = id ?? KeyID(parts.thumbprint) else { throw SkippedKey("it has no valid kid") }
         do throws(CryptoError) {
             return try VerificationKey(id: id, parts: parts, allowing: allowed.intersection(algorithms))
         } catch { throw SkippedKey("\(error)") }

@@ -9,7 +9,7 @@ extension PublicKeyParts {
     /// The public key in a JWK (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2). Whether the numbers are a key is not checked.
     ///
     /// - Throws: `bad_key` for another kind of key or another curve, a private or symmetric key, and members that are
-    ///   missing or not in their one encoding.
+    ///   missing or not base64url. Leading zero bytes of integers, which some issuers write, are dropped.
     public init(jwk: JSONObject) throws(JOSEError) {
         if jwk["kty"] == "oct" { throw Self.bad("it is symmetric: a secret must be configured") }
         for name in Self.privateMembers where jwk.has(name) { throw Self.bad("it is private: it has '\(name)'") }
@@ -19,12 +19,8 @@ extension PublicKeyParts {
             }
             return bytes
         }
-        // Unsigned integers use the minimum number of bytes (RFC 7518 §2, §6.3.1.1).
-        func integer(_ name: String) throws(JOSEError) -> [UInt8] {
-            let bytes = try bytes(name)
-            guard bytes.count < 2 || bytes.first != 0 else { throw Self.bad("'\(name)' has a leading zero byte") }
-            return bytes
-        }
+        // Unsigned integers use the minimum number of bytes, but not with every issuer (RFC 7518 §2, §6.3.1.1).
+        func integer(_ name: String) throws(JOSEError) -> [UInt8] { Array(try bytes(name).drop { $0 == 0 }) }
         switch (jwk["kty"], jwk["crv"]) {
         case ("RSA", _): self = .rsa(modulus: try integer("n"), exponent: try integer("e"))
         case ("EC", "P-256"): self = .p256(x: try bytes("x"), y: try bytes("y"))

@@ -41,6 +41,12 @@ private import MartletCore
         }
     }
 
+    /// The value of a member that is there and is not null.
+    public func present(_ name: String) -> JSONValue? {
+        guard let value = self[name], value != .null else { return nil }
+        return value
+    }
+
     /// The index of the first member with this name.
     static func index(of name: String, in members: [Member]) -> Int? {
         unsafe members.withUnsafeBufferPointer { members in

@@ -14,9 +14,13 @@ struct StoreBreaker {
 
     private var failures = 0
     private var pausedUntil = Int64.min
+    private var failedAt = Int64.min
 
     /// Whether requests wait for the store.
     var isClosed: Bool { failures < Self.maximumFailures }
+
+    /// Whether there was a failure not longer ago than that, in nanoseconds.
+    func hasFailed(within span: Int64, at now: Int64) -> Bool { now <= failedAt.saturatingSum(span) }
 
     /// What a request does that needs the store.
     mutating func step(at now: Int64) -> Step {
@@ -32,6 +36,7 @@ struct StoreBreaker {
     /// It has not, or not in time.
     mutating func failed(at now: Int64) {
         failures = min(failures + 1, Self.maximumFailures)
+        failedAt = now
         if !isClosed { pausedUntil = now.saturatingSum(Self.pause) }
     }
 }

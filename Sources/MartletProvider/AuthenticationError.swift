@@ -28,6 +28,18 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     public let cause: (any Error)?
     /// The invalid members of a body; sent with `malformed` only.
     public let bodyErrors: [BodyError]
+    /// Whom the attempt was about, for logs; clients never see it. `nil` where a credential names no user.
+    public private(set) var user: AttemptedUser?
+    /// Whose credential it is, where that is known; for logs.
+    package private(set) var caller: RejectedCaller?
+
+    /// The user that an attempt names.
+    public enum AttemptedUser: Sendable, Equatable {
+        /// A user that exists, by the provider's subject.
+        case known(String)
+        /// A name that no user has.
+        case unknown
+    }
 
     public init(
         _ code: ErrorCode, _ disposition: Disposition, retryAfter: Duration? = nil, cause: (any Error)? = nil,
@@ -79,5 +91,33 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         AuthenticationError(code, .throttled, retryAfter: retryAfter)
     }
 
+    /// The same error of an attempt that names a user.
+    /// - Parameter providerSubject: the provider's subject; `nil` for a name that no user has.
+    public func naming(_ providerSubject: String?) -> AuthenticationError {
+        var error = self
+        error.user = providerSubject.map { .known($0) } ?? .unknown
+        return error
+    }
+
+    /// The same error of a credential whose owner is known.
+    package func of(_ caller: RejectedCaller) -> AuthenticationError {
+        var error = self
+        error.caller = caller
+        return error
+    }
+
     public var description: String { "\(code)" }
+}
+
+/// Whose credential was rejected, for logs.
+package struct RejectedCaller: Sendable, Equatable {
+    package let subject: String
+    /// `nil` without a session.
+    package let sessionID: String?
+    /// The provider that the caller has signed in with.
+    package let provider: String?
+
+    package init(subject: String, sessionID: String? = nil, provider: String? = nil) {
+        (self.subject, self.sessionID, self.provider) = (subject, sessionID, provider)
+    }
 }

@@ -111,6 +111,8 @@ public struct AuthenticationContext: Sendable {
     /// The certificates between the client's and its authority's, in DER, where the credential is a certificate that a
     /// trusted proxy names: `Client-Cert-Chain` (RFC 9440 §2.3).
     public let certificateChain: [[UInt8]]
+    /// What ``approve(_:)`` asks; `nil` where everything is approved.
+    package var approval: (@Sendable (SignIn) async throws(AuthenticationError) -> Void)?
 
     public init(
         now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request,
@@ -133,6 +135,13 @@ public struct AuthenticationContext: Sendable {
         self.request = request
         self.certificateChain = certificateChain
     }
+
+    /// Asks whether a login that is proved may go on: to be called before a proof that can be used once is consumed.
+    ///
+    /// An identity that cannot be linked, because it belongs to another account, leaves the proof for a login.
+    /// - Parameter signIn: what the login results in, as far as it is known.
+    /// - Throws: why it may not; to be passed on unchanged.
+    public func approve(_ signIn: SignIn) async throws(AuthenticationError) { try await approval?(signIn) }
 
     /// The scope in which a repeated POST gets the same response: the client network for a login, the session for a
     /// link and for a reauthentication.

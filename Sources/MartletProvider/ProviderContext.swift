@@ -19,6 +19,8 @@ public struct ProviderContext: Sendable {
         public let users: (any UserRecordStoring)?
         /// The API keys of the provider in the account store; `nil` without `accounts`.
         public let keys: (any APIKeyStoring)?
+        /// The maximum length of a credential in bytes: `server.limits.token_bytes`.
+        public var maximumTokenBytes = CompactJWS.maximumLength
 
         public init(
             clock: Clock, http: any HTTPCalling, store: any PartitionedStoring, hashing: ThreadPool,
@@ -74,6 +76,8 @@ public struct ProviderContext: Sendable {
     public var hashing: ThreadPool { services.hashing }
     public var users: (any UserRecordStoring)? { services.users }
     public var keys: (any APIKeyStoring)? { services.keys }
+    /// The maximum length of a credential in bytes.
+    public var maximumTokenBytes: Int { services.maximumTokenBytes }
 
     /// The store key for a value of this provider, distinct from those of other providers and of the core.
     public func storeKey(_ suffix: String) -> String { "\(storeKeyPrefix)provider:\(name):\(suffix)" }

@@ -74,6 +74,21 @@ package protocol SubjectResolving: Sendable {
     /// - Returns: `nil` if there is no account yet.
     /// - Throws: `unavailable` if the account store is unavailable.
     func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject?
+    /// The subject of a user whose attempt has failed, for logs, with the same work whether or not the user exists.
+    /// - Returns: `nil` for an unknown user, and without the account store.
+    func subject(of user: AuthenticationError.AttemptedUser, provider: String) async -> String?
+}
+
+extension SubjectResolving {
+    /// `nil`.
+    package func subject(of user: AuthenticationError.AttemptedUser, provider: String) async -> String? { nil }
+}
+
+extension AuthenticationError.AttemptedUser {
+    /// The subject of a user without an account.
+    package func subject(provider: String) -> String? {
+        if case .known(let subject) = self { "\(provider):\(subject)" } else { nil }
+    }
 }
 
 extension Principal {

@@ -50,6 +50,14 @@ public struct SignIn: Sendable {
     ///
     /// The account store links them all to one account, so that a user first seen under one of them is recognized.
     public let aliases: [String]
+    /// Whether the account that the last known alias belongs to is that of the login, even if the identity's own
+    /// subject belongs to another one: for aliases that are never given to another user. Otherwise the subject counts
+    /// first.
+    public let aliasesDecide: Bool
+    /// The error of the login if none of its subjects has an account yet; `nil`: an account is created.
+    ///
+    /// For a user whose other subjects could not be found out, so that an account would be a second one.
+    public let unlessKnown: AuthenticationError?
     /// Claims that the provider sends only once, such as `name`; the account stores them from the first login.
     public let storedClaims: JSONObject
     /// `nil` if each POST is a separate login.
@@ -63,8 +71,11 @@ public struct SignIn: Sendable {
 
     public init(
         identity: Identity, aliases: [String] = [], storedClaims: JSONObject = [:], repetition: Repetition? = nil,
-        grant: ProviderGrant? = nil, isFresh: Bool = false
+        grant: ProviderGrant? = nil, isFresh: Bool = false, aliasesDecide: Bool = false,
+        unlessKnown: AuthenticationError? = nil
     ) {
+        self.aliasesDecide = aliasesDecide
+        self.unlessKnown = unlessKnown
         self.isFresh = isFresh
         self.identity = identity
         self.aliases = aliases
@@ -221,6 +232,14 @@ public protocol ThrottlingReporting: Provider {
     /// - Parameter subject: the provider's subject, which is the canonical name.
     /// - Throws: `unavailable` if the store that instances share is unavailable.
     func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling?
+    /// How the provider's own log lines name a user; `nil` if none does.
+    /// - Parameter subject: the provider's subject, which is the canonical name.
+    func loggedName(of subject: String) -> String?
+}
+
+extension ThrottlingReporting {
+    /// `nil`.
+    public func loggedName(of subject: String) -> String? { nil }
 }
 
 /// A provider whose users can be created on the command line: `martlet user`.

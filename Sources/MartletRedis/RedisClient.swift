@@ -20,6 +20,8 @@ package struct RedisOptions: Sendable {
     package var waitTimeout = Duration.milliseconds(100)
     /// Whether replicas serve reads that ask for it.
     package var readsReplicas = false
+    /// Whether servers are asked how they evict keys, and a warning is logged of one that does.
+    package var warnsOfEviction = false
     /// The name shown by `CLIENT LIST`.
     package var clientName = "martlet"
 
@@ -131,20 +133,14 @@ package final class RedisClient: Sendable {
         switch result {
         case .success(let timed):
             let rejection = command.rejection(in: timed.reply)
-            report(recorder.finishCommand(rejection, latency: timed.latency, at: clock.monotonicTime))
+            let isExecuted = rejection == nil || timed.reply.isUnreadable
+            logger.log(
+                recorder.finish(
+                    command, rejection, isExecuted: isExecuted, latency: timed.latency, at: clock.monotonicTime))
             return timed.reply
         case .failure(let error):
-            report(recorder.finishCommand(error, latency: nil, at: clock.monotonicTime))
+            logger.log(recorder.finish(command, error, isExecuted: false, latency: nil, at: clock.monotonicTime))
             throw error
-        }
-    }
-
-    private func report(_ change: CommandSeries.Change?) {
-        switch change {
-        case .failing(let error):
-            logger.warning("redis commands fail", ("code", "\(error.code)"), ("reason", error.message))
-        case .succeeding: logger.info("redis commands succeed")
-        case nil: break
         }
     }
 
@@ -198,5 +194,17 @@ package final class RedisClient: Sendable {
         _ arguments: [[UInt8]], on key: [UInt8]? = nil, expecting expectation: RedisExpectation = .anything
     ) async throws(StoreError) -> RedisReply {
         try await execute(RedisCommand(arguments, expecting: expectation, key: key))
+    }
+}
+
+extension Logger {
+    /// Logs that commands fail, or no longer do.
+    func log(_ change: CommandFailures.Change?) {
+        switch change {
+        case .failing(let error, let line):
+            warning("redis commands fail", [("code", "\(error.code)"), ("reason", error.message)] + line.fields)
+        case .succeeding: info("redis commands succeed")
+        case nil: break
+        }
     }
 }

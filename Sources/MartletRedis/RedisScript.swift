@@ -16,7 +16,7 @@ package struct RedisScript: Sendable {
         self.traits = traits
         self.repair = repair
         self.source = Array(source.utf8)
-        digest = SHA1.digest(self.source).flatMap { [RedisScript.digit($0 >> 4), RedisScript.digit($0 & 15)] }
+        digest = RedisScript.digest(of: self.source)
     }
 
     /// The command that runs the script.
@@ -30,7 +30,25 @@ package struct RedisScript: Sendable {
             key: keys.first, traits: keys.count > 1 ? traits.union(.hasManyKeys) : traits)
     }
 
+    fileprivate static func digest(of source: [UInt8]) -> [UInt8] {
+        SHA1.digest(source).flatMap { [digit($0 >> 4), digit($0 & 15)] }
+    }
+
     private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+}
+
+extension RedisCommand {
+    /// What a command does: its name, or the digest of its script.
+    struct Kind: Hashable, Sendable {
+        fileprivate let bytes: [UInt8]
+    }
+
+    var kind: Kind {
+        let name = arguments.first ?? []
+        guard arguments.count > 1 else { return Kind(bytes: name) }
+        if name == Array("EVALSHA".utf8) { return Kind(bytes: arguments[1]) }
+        return Kind(bytes: name == Array("EVAL".utf8) ? RedisScript.digest(of: arguments[1]) : name)
+    }
 }
 
 extension RedisClient {

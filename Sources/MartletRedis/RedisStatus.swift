@@ -36,8 +36,10 @@ package struct RedisStatus: Sendable {
     package var lostMasters: [RedisURL.Address: StoreError] = [:]
     /// The number of slots of a cluster that no node has.
     package var unassignedSlots = 0
-    /// Why every command fails although a server is connected.
+    /// Why commands, or those of one kind, fail although a server is connected.
     package var commandFailure: StoreError?
+    /// How long a reply may take that shared limits wait for, where the store takes longer: they do not use it.
+    package var missedLimitWait: Duration?
     /// The number of writes that were acknowledged although no replica had them in time.
     package var unreplicated = 0
     /// How many stored values did not verify, by kind; `nil` without `store.seal`.
@@ -58,7 +60,7 @@ final class RedisStatusRecorder: Sendable {
         var inFlight = 0
         var hasBeenConnected = false
         var outage = OutageLog()
-        var series = CommandSeries()
+        var failing = CommandFailures()
     }
 
     private let content: Lock<Content>
@@ -95,18 +97,34 @@ final class RedisStatusRecorder: Sendable {
         if let rejection { throw rejection }
     }
 
-    /// - Parameter latency: of the reply; `nil` if there was none.
-    /// - Returns: whether commands fail, or no longer fail, one after the other.
-    func finishCommand(_ failure: StoreError?, latency: Duration?, at now: MonotonicTime) -> CommandSeries.Change? {
+    /// - Parameters:
+    ///   - failure: what is counted.
+    ///   - isExecuted: whether the server has executed the command, or rejected it for what it was asked to do.
+    ///   - latency: of the reply; `nil` if there was none.
+    /// - Returns: whether commands fail, or no longer fail, where that is to be logged.
+    func finish(
+        _ command: RedisCommand, _ failure: StoreError?, isExecuted: Bool, latency: Duration?, at now: MonotonicTime
+    ) -> CommandFailures.Change? {
         content.withLock { content in
             content.inFlight -= 1
             if let failure { content.status.failures[failure.code, default: 0] += 1 }
             if let latency { content.status.lastLatency = latency }
             content.status.calls.count(latency, failed: failure != nil)
-            let change = content.series.ended(latency == nil ? failure : nil, at: now)
-            content.status.commandFailure = content.series.failure
-            return change
+            return update(&content) { $0.ended(command.kind, isExecuted ? nil : failure, at: now) }
         }
+    }
+
+    private func update(
+        _ content: inout Content, _ body: (inout CommandFailures) -> CommandFailures.Change?
+    ) -> CommandFailures.Change? {
+        let change = body(&content.failing)
+        content.status.commandFailure = content.failing.failure
+        return change
+    }
+
+    /// Keys have another master.
+    func mastersMoved(at now: MonotonicTime) -> CommandFailures.Change? {
+        content.withLock { content in update(&content) { $0.moved(at: now) } }
     }
 
     func opened(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.insert(node) } }
@@ -126,17 +144,16 @@ final class RedisStatusRecorder: Sendable {
 
     func unreplicated(_ count: Int) { content.withLock { $0.status.unreplicated += count } }
 
-    func connected(at now: MonotonicTime) {
+    /// - Returns: whether commands no longer fail, where that is to be logged.
+    func connected(at now: MonotonicTime) -> CommandFailures.Change? {
         content.withLock { content in
-            guard content.status.state != .stopped, content.status.state != .connected else { return }
+            guard content.status.state != .stopped, content.status.state != .connected else { return nil }
             if content.hasBeenConnected { content.status.reconnects += 1 }
             content.hasBeenConnected = true
             _ = content.outage.succeeded(at: now)
             content.status.state = .connected
-            // Commands failed because there was no connection.
-            content.series = CommandSeries()
-            content.status.commandFailure = nil
             content.status.since = now
+            return update(&content) { $0.connected(at: now) }
         }
     }
 

@@ -133,7 +133,7 @@ final class RedisSubscription {
         switch event {
         case .ready:
             isSubscribed = true
-            recorder.connected(at: now)
+            _ = recorder.connected(at: now)
             configuration.logger.info(
                 "redis connected", ("address", node?.description ?? ""), ("purpose", "revocations"))
             onGap()

@@ -1,4 +1,5 @@
 internal import MartletCore
+package import MartletProvider
 
 /// The caller of a local request, for the access log.
 package struct NamedCaller: Sendable, Equatable {
@@ -34,6 +35,13 @@ package final class CallerNote: Sendable {
     /// Notes the caller; a later note replaces it.
     package func note(subject: String, sessionID: String?) {
         noted.withLock { $0.caller = NamedCaller(subject: subject, sessionID: sessionID) }
+    }
+
+    /// Notes whose credential was rejected, if that is known.
+    package func note(_ rejected: RejectedCaller?) {
+        guard let rejected else { return }
+        note(subject: rejected.subject, sessionID: rejected.sessionID)
+        if let provider = rejected.provider { note(provider: provider) }
     }
 
     /// Notes the provider of the caller, or that of a sign-in; a later note replaces it.

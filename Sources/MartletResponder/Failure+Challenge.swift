@@ -3,8 +3,14 @@ internal import MartletProvider
 
 /// The challenges of error responses.
 extension Failure {
-    /// A credential without the proof that it is bound to (RFC 9449 §7.1, RFC 8705 §3).
+    /// A credential without the proof that it is bound to (RFC 9449 §7.1): another proof is needed, and no other
+    /// credential.
     package static func proofInvalid(_ reason: ErrorCode) -> Failure {
+        Failure(status: 401, code: "dpop_proof_invalid", reason: reason, challenge: .unproven)
+    }
+
+    /// A credential without the client certificate that it is bound to (RFC 8705 §3).
+    package static func certificateInvalid(_ reason: ErrorCode) -> Failure {
         Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .unproven)
     }
 

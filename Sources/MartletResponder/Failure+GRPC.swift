@@ -1,4 +1,5 @@
 package import MartletCore
+package import MartletHTTP
 
 /// Error responses for gRPC callers, who expect `grpc-status`.
 extension Failure {
@@ -26,12 +27,25 @@ extension Failure {
         out.append("\r\n")
     }
 
-    /// Writes a response that consists of a head alone ("Trailers-Only" in gRPC over HTTP/2); the coarse code is its
-    /// message.
+    /// Whether callers of a kind get it as a status: browsers, which send gRPC-Web, follow redirects by themselves.
+    package func hasStatus(of kind: GRPCKind) -> Bool { kind == .http2 || status >= 400 }
+
+    /// Writes a response that consists of a head alone ("Trailers-Only" in gRPC over HTTP/2, and understood by all
+    /// clients of gRPC-Web); the coarse code is its message.
+    /// - Parameters:
+    ///   - kind: what the caller uses; not `none`.
+    ///   - close: whether a connection over HTTP/1 closes afterwards.
     package func writeStatus(
-        into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer
+        as kind: GRPCKind, into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>,
+        date: borrowing ByteBuffer, close: Bool = false, strictTransportSeconds: Int64 = 0
     ) {
-        out.append("HTTP/1.1 200 OK\r\nContent-Type: application/grpc\r\nGrpc-Status: ")
+        out.append("HTTP/1.1 200 OK\r\nContent-Type: application/grpc")
+        switch kind {
+        case .none, .http2: break
+        case .web: out.append("-web+proto\r\nCache-Control: no-store\r\nContent-Length: 0")
+        case .webText: out.append("-web-text+proto\r\nCache-Control: no-store\r\nContent-Length: 0")
+        }
+        out.append("\r\nGrpc-Status: ")
         out.append(decimal: statusCode)
         out.append("\r\nGrpc-Message: ")
         out.append(code)
@@ -39,7 +53,7 @@ extension Failure {
         unsafe out.append(date.bytes)
         out.append("\r\nX-Request-Id: ")
         unsafe out.append(requestID)
-        if retryAfter > 0 {
+        if kind == .http2, retryAfter > 0 {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
         }
@@ -47,6 +61,7 @@ extension Failure {
             out.append("\r\nWWW-Authenticate: ")
             _ = writeChallenge(into: &out)
         }
+        if kind != .http2 { writeRareFields(into: &out, close: close, strictTransportSeconds) }
         out.append("\r\n\r\n")
     }
 }

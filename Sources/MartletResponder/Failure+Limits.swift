@@ -22,8 +22,11 @@ extension Failure {
     /// There is no descriptor for a connection to an upstream, or none for this client's network.
     package static let tooManyUpstreamConnections = breakerOpen("upstream.too_many_connections")
 
-    /// The system has no descriptor, memory or port for a connection to an upstream.
+    /// The system has no descriptor or memory for a connection to an upstream.
     package static let noDescriptor = breakerOpen("upstream.no_descriptor")
+
+    /// The system has no local port left for a connection to an upstream's address.
+    package static let noLocalPort = breakerOpen("upstream.no_local_port")
 
     /// The gateway has more to do than it can do in time, or uses too much memory.
     package static let overloaded = Failure(

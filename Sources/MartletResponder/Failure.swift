@@ -24,8 +24,8 @@ package struct Failure: Error, Sendable {
     package internal(set) var allow: String?
     /// The value of `Location`.
     var location: String?
-    /// The value of `Set-Cookie`.
-    package var setCookie: String?
+    /// The values of `Set-Cookie`.
+    package var setCookies: [String] = []
     /// The connection has to be closed.
     package var closes = false
     /// The origin whose pages may read the response (CORS); `nil` where none may.
@@ -110,7 +110,7 @@ package struct Failure: Error, Sendable {
 
     /// An authenticated caller whose authentication is too old or too weak (RFC 9470).
     package static func stepUp(_ requirement: StepUpRequirement, _ reason: ErrorCode) -> Failure {
-        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .stepUp(requirement))
+        Failure(status: 401, code: "reauthentication_required", reason: reason, challenge: .stepUp(requirement))
     }
 
     /// The caller cannot be authenticated now.
@@ -126,8 +126,8 @@ package struct Failure: Error, Sendable {
     }
 
     /// A body of an unsupported type.
-    package static func unsupportedMediaType(_ reason: ErrorCode) -> Failure {
-        Failure(status: 415, code: "request_invalid", reason: reason)
+    package static func unsupportedMediaType(_ reason: ErrorCode, _ errors: [BodyError] = []) -> Failure {
+        Failure(status: 415, code: "request_invalid", reason: reason, bodyErrors: errors)
     }
 
     /// A body that is too long.
@@ -203,93 +203,4 @@ package struct Failure: Error, Sendable {
 
     package static let localFailed = Failure(
         status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
-
-    /// Writes the complete response: a head and problem+json (RFC 9457).
-    /// - Returns: the size of its body in bytes.
-    @discardableResult
-    package func write(
-        into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
-        close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0
-    ) -> Int {
-        var body = ByteBuffer(capacity: 256)
-        body.append("{\"type\":\"urn:martlet:problem:")
-        body.append(code)
-        body.append("\",\"title\":\"")
-        body.append(HTTPStatus.reason(status))
-        body.append("\",\"status\":")
-        body.append(decimal: status)
-        body.append(",\"code\":\"")
-        body.append(code)
-        body.append("\"")
-        if !bodyErrors.isEmpty { writeErrors(into: &body) }
-        body.append(",\"request_id\":\"")
-        unsafe body.append(requestID)
-        body.append("\"}\n")
-        out.append("HTTP/1.1 ")
-        out.append(decimal: status)
-        out.append(" ")
-        out.append(HTTPStatus.reason(status))
-        out.append("\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nContent-Length: ")
-        out.append(decimal: body.count)
-        out.append("\r\nDate: ")
-        unsafe out.append(date.bytes)
-        out.append("\r\nX-Request-Id: ")
-        unsafe out.append(requestID)
-        if challenge != .none {
-            out.append("\r\nWWW-Authenticate: ")
-            _ = writeChallenge(into: &out)
-            // RFC 7617 §2: browsers and tools that only support Basic need its challenge.
-            if offersBasic, status == 401 {
-                out.append("\r\nWWW-Authenticate: ")
-                out.append(Failure.basicChallenge)
-            }
-        }
-        writeRareFields(into: &out, close: close, strictTransportSeconds)
-        out.append("\r\n\r\n")
-        guard !isHead else { return 0 }
-        unsafe out.append(body.bytes)
-        return body.count
-    }
-
-    /// Writes the fields that few responses have.
-    private func writeRareFields(into out: inout ByteBuffer, close: Bool, _ strictTransportSeconds: Int64) {
-        if retryAfter > 0 {
-            out.append("\r\nRetry-After: ")
-            out.append(decimal: retryAfter)
-        }
-        if let rateFields {
-            out.append("\r\n")
-            out.append(text: rateFields)
-        }
-        if let allow {
-            out.append("\r\nAllow: ")
-            out.append(text: allow)
-        }
-        if let setCookie {
-            out.append("\r\nSet-Cookie: ")
-            out.append(text: setCookie)
-        }
-        if let location {
-            out.append("\r\nLocation: ")
-            out.append(text: location)
-        }
-        if variesByOrigin { out.append("\r\nVary: Origin") }
-        if let readableBy {
-            out.append("\r\nAccess-Control-Allow-Origin: ")
-            out.append(text: readableBy)
-        }
-        if strictTransportSeconds > 0 {
-            out.append("\r\nStrict-Transport-Security: max-age=")
-            out.append(decimal: Int(strictTransportSeconds))
-        }
-        writeConnection(into: &out, close: close)
-    }
-
-    private func writeConnection(into out: inout ByteBuffer, close: Bool) {
-        if offersWebSocket { out.append("\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13") }
-        if close || offersWebSocket {
-            out.append("\r\nConnection: ")
-            out.append(close ? (offersWebSocket ? "close, Upgrade" : "close") : "Upgrade")
-        }
-    }
 }

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletJSON
 internal import MartletProvider
 
 extension StepUpRequirement {
@@ -15,6 +16,18 @@ extension StepUpRequirement {
             out.append(", acr_values=\"")
             out.append(text: acr)
             out.append("\"")
+        }
+    }
+
+    /// Writes the same parameters as members of a problem document.
+    func writeMembers(into out: inout ByteBuffer) {
+        if let maximumAge {
+            out.append(",\"max_age\":")
+            out.append(decimal: Int(clamping: maximumAge))
+        }
+        if let acr {
+            out.append(",\"acr_values\":")
+            out.append(JSON.write(.string(acr)))
         }
     }
 

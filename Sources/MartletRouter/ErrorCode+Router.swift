@@ -12,6 +12,8 @@ extension ErrorCode {
     package static let policyNoPrincipal: ErrorCode = "policy.no_principal"
     /// A claim of a condition is absent or null.
     package static let policyClaimMissing: ErrorCode = "policy.claim_missing"
+    /// The issuer left a claim out of the token, because it was too large, and says so.
+    package static let policyClaimElsewhere: ErrorCode = "policy.claim_elsewhere"
     /// A claim has a type that the condition cannot compare.
     package static let policyClaimType: ErrorCode = "policy.claim_type"
     /// A claim does not satisfy the condition.

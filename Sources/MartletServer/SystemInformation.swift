@@ -1,7 +1,15 @@
 private import CLinux
+private import CStart
 
 /// Properties of the machine and the process.
 package enum SystemInformation {
+    /// The arguments of the process, its name included, whatever preloaded libraries do to its environment.
+    package static var arguments: [String] {
+        (0..<martlet_argument_count()).compactMap { index in
+            unsafe martlet_argument(index).map { unsafe String(cString: $0) }
+        }
+    }
+
     /// Processors that this process may be scheduled on.
     static var usableProcessors: Int { Int(martlet_usable_processors()) }
 

@@ -40,9 +40,13 @@ package final class MemorySessions: SessionBackend {
         var state = SessionState(session)
         let (hasRoom, inserted): (Bool, Insertion) = content.withLock { content in
             let live = content.live(session.subject.name, at: time)
-            let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
-            guard session.evicts || surplus.isEmpty else { return (true, .full) }
-            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return (false, .full) }
+            let surplus = SessionApplication.surplus(of: live, count: live.count &- session.limit &+ 1) {
+                content.sessions[$0]?.applicationHash == session.applicationHash
+            }
+            guard session.evicts || surplus.isEmpty else { return (true, .full(surplus: surplus)) }
+            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else {
+                return (false, .full(surplus: []))
+            }
             let ended = surplus.compactMap { content.remove($0) }
             content.insertions &+= 1
             state.order = content.insertions
@@ -176,7 +180,7 @@ package final class MemorySessions: SessionBackend {
     /// Sweeps ended sessions periodically and when the store is full.
     /// - Returns: whether the new session fits.
     private func makeRoom(
-        for cost: Int, replacing surplus: ArraySlice<[UInt8]>, in content: inout Content, at time: SessionTime
+        for cost: Int, replacing surplus: [[UInt8]], in content: inout Content, at time: SessionTime
     ) -> Bool {
         let freed = surplus.reduce(0) { $0 + (content.sessions[$1]?.cost ?? 0) }
         func hasRoom(_ content: borrowing Content) -> Bool {

@@ -11,12 +11,12 @@ package enum SessionFormat: Sendable {
 /// The atomic operations of `RedisSessions`, one Lua script each.
 ///
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
-/// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
-/// the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access token's expiry,
-/// `b:<token hash>` its wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A value of
-/// more than 64 bytes is in parts, `1d`, `2d` and so on: with a longer one Redis stores the whole hash in a form that
-/// takes three times the memory (`hash-max-listpack-value`). In format 1 no value is in parts, and `a:` has the wrapped
-/// record key, too, after a space. Every script reads both formats. A subject's index is a sorted
+/// the sealed record, `m` the sealed listing, `p` the provider hash, `c` the hash of the app, `v` the verifier, `r` the
+/// record key wrapped for the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access
+/// token's expiry, `b:<token hash>` its wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace
+/// period. A value of more than 64 bytes is in parts, `1d`, `2d` and so on: with a longer one Redis stores the whole
+/// hash in a form that takes three times the memory (`hash-max-listpack-value`). In format 1 no value is in parts, and
+/// `a:` has the wrapped record key, too, after a space. Every script reads both formats. A subject's index is a sorted
 /// set of key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so
 /// that it expires with the period. The claims of the subject's account are one value: their version in digits, a
 /// space, and the sealed claims.
@@ -58,12 +58,18 @@ struct RedisSessionScripts: Sendable {
             end
             local live = livesessions(KEYS[2], base)
             local ended = {}
-            if ARGV[18] == '0' and #live >= limit then return 0 end
-            for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
-            publish(channel, ended, nil, ARGV[20])
+            for _, same in ipairs({true, false}) do
+                for _, session in ipairs(live) do
+                    if #ended <= #live - limit and (session[6] == ARGV[20]) == same then
+                        ended[#ended + 1] = session[1]
+                    end
+                end
+            end
+            if ARGV[18] == '0' and #ended > 0 then return {ended} end
+            publish(channel, ended, nil, ARGV[21])
             markended(base, ended)
             drop(KEYS[2], base, ended)
-            redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11])
+            redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11], 'c', ARGV[20])
             putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
             put(KEYS[1], {}, 'd', ARGV[9])
             put(KEYS[1], {}, 'r', ARGV[13])
@@ -121,7 +127,7 @@ struct RedisSessionScripts: Sendable {
         if not access then return {1} end
         local expiry = tonumber(string.match(access, '^%d+'))
         if not expiry then return {4} end
-        if now >= expiry then return {2} end
+        if now >= expiry then return {2, record, access, ''} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
         return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
@@ -357,8 +363,8 @@ struct RedisSessionScripts: Sendable {
     /// Functions shared by the scripts.
     ///
     /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
-    /// hash, score}, and deletes the others. `mark` marks ends. A message holds at most 512 revocation IDs, half of what
-    /// a subscriber accepts. Where messages are sealed, the script publishes the one that it was given.
+    /// hash, score, app hash}, and deletes the others. `mark` marks ends. A message holds at most 512 revocation IDs,
+    /// half of what a subscriber accepts. Where messages are sealed, the script publishes the one that it was given.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
         local function text(number) return string.format('%.0f', number) end
@@ -390,9 +396,9 @@ struct RedisSessionScripts: Sendable {
             local all = redis.call('ZRANGE', index, 0, -1, 'WITHSCORES')
             for i = 1, #all, 2 do
                 local keyhash = all[i]
-                local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p')
+                local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p', 'c')
                 if islive(tonumber(f[1]), tonumber(f[2])) then
-                    live[#live + 1] = {keyhash, f[1], f[2], f[3], all[i + 1]}
+                    live[#live + 1] = {keyhash, f[1], f[2], f[3], all[i + 1], f[4]}
                 else dead[#dead + 1] = keyhash end
             end
             drop(index, base, dead)

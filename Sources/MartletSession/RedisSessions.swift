@@ -38,12 +38,15 @@ package final class RedisSessions: SessionBackend {
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
                 session.owner, digits(session.evicts ? 1 : 0), digits(session.mark?.number ?? 0),
+                session.applicationHash,
             ] + announcement)
         let parts: [RedisReply]
         switch reply {
-        case .integer(0): return .full
         case .integer(1): return .overtaken
         case .array(let list) where list.count == 2: parts = list
+        case .array(let list) where list.count == 1:
+            guard case .array(let surplus)? = list.first else { throw .unexpectedReply }
+            return .full(surplus: surplus.compactMap { if case .bytes(let keyHash) = $0 { keyHash } else { nil } })
         default: throw .unexpectedReply
         }
         record(session, at: time)
@@ -65,7 +68,6 @@ package final class RedisSessions: SessionBackend {
         switch status {
         case 0: return .gone
         case 1: return .unknown
-        case 2: return .expired
         case 4: return malformed(.gone)
         default:
             guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
@@ -74,8 +76,9 @@ package final class RedisSessions: SessionBackend {
             guard let space = value.firstIndex(of: 0x20), let expiry = Int64(bytes: value[..<space]) else {
                 return malformed(.unknown)
             }
-            return .found(
-                FoundSession(record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims))
+            let found = FoundSession(
+                record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims)
+            return status == 2 ? .expired(found) : .found(found)
         }
     }
 
@@ -285,6 +288,7 @@ package final class RedisSessions: SessionBackend {
         add("d", session.record)
         add("m", session.listing)
         add("p", session.providerHash)
+        add("c", session.applicationHash)
         add("v", session.verifier)
         add("r", session.refreshWrap)
         fields += [field("a:", session.access.tokenHash), value(session.access)]

@@ -45,6 +45,8 @@ package struct NewSession: Sendable {
     let record: [UInt8]
     let listing: [UInt8]
     let providerHash: [UInt8]
+    /// A keyed hash of the app that it was begun with: see ``SessionApplication``.
+    let applicationHash: [UInt8]
     let verifier: [UInt8]
     let refreshWrap: [UInt8]
     let access: AccessWrap
@@ -54,7 +56,8 @@ package struct NewSession: Sendable {
     let owner: [UInt8]
     /// The maximum number of live sessions of the subject, including this one.
     let limit: Int
-    /// Whether the subject's oldest sessions beyond the limit end; otherwise the session is not inserted.
+    /// Whether the subject's sessions beyond the limit end, the oldest of the same app first; otherwise the session is
+    /// not inserted.
     let evicts: Bool
     /// Where the mark of a change would be that overtook the login; `nil` if there can be none.
     let mark: ChangeMark?
@@ -94,8 +97,8 @@ package enum Insertion: Sendable, Equatable {
     /// The subject's sessions beyond the limit have ended. The version is that of the account's claims in the store, if
     /// they are stored.
     case inserted(ended: [UInt64], claimsVersion: Int64?)
-    /// The subject has too many sessions, and none may end.
-    case full
+    /// The subject has too many sessions, and none may end; these would, by their key hashes.
+    case full(surplus: [[UInt8]])
     /// The identity has changed since the login began.
     case overtaken
 }
@@ -106,8 +109,8 @@ package enum AccessLookup: Sendable {
     case gone
     /// The session has no such access token; a cookie token is not current, or presented for the first time.
     case unknown
-    /// The token has expired, but the session has not; a cookie token is due.
-    case expired
+    /// The token has expired, but the session has not; a cookie token is due. The record is for logs.
+    case expired(FoundSession)
     case found(FoundSession)
 }
 
@@ -245,7 +248,7 @@ package struct SessionSelection: Sendable {
 package protocol SessionBackend: Sendable {
     /// Whether ``insert(_:at:)`` looks for the mark of a change.
     var findsMarks: Bool { get }
-    /// Inserts a session and ends the subject's oldest sessions beyond the limit.
+    /// Inserts a session and ends the subject's sessions beyond the limit: the oldest of the same app, then the oldest.
     func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion
     /// Looks up the session of an access token, and updates its last use and its last address if they have changed.
     /// - Parameter readsClaims: whether the claims of the subject's account are read, too.

@@ -8,6 +8,7 @@ struct SessionState: Sendable {
     private(set) var record: [UInt8]
     let listing: [UInt8]
     let providerHash: [UInt8]
+    let applicationHash: [UInt8]
     let verifier: [UInt8]
     let owner: [UInt8]
     /// Its place among all sessions, by when they were created.
@@ -26,6 +27,7 @@ struct SessionState: Sendable {
         record = session.record
         listing = session.listing
         providerHash = session.providerHash
+        applicationHash = session.applicationHash
         verifier = session.verifier
         owner = session.owner
         lastSeen = session.created
@@ -51,9 +53,10 @@ struct SessionState: Sendable {
     mutating func lookUpAndTouch(tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime) -> AccessLookup {
         guard isLive(at: time) else { return .gone }
         guard let wrap = access.first(where: { $0.tokenHash == tokenHash }) else { return .unknown }
-        guard time.now < wrap.expiry else { return .expired }
+        let found = FoundSession(record: record, wrap: wrap.sealed, expiry: wrap.expiry)
+        guard time.now < wrap.expiry else { return .expired(found) }
         touch(lastAddress: lastAddress, at: time)
-        return .found(FoundSession(record: record, wrap: wrap.sealed, expiry: wrap.expiry))
+        return .found(found)
     }
 
     mutating func replace(_ replacement: RecordReplacement, at time: SessionTime) -> RecordReplacement.Outcome {

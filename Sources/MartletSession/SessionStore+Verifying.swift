@@ -43,7 +43,9 @@ extension SessionStore {
         case .gone: throw .rejected(.sessionUnknown)
         case .unknown, .expired:
             guard token.kind == .cookie else {
-                if case .expired = result { throw .rejected(.sessionTokenExpired) }
+                if case .expired(let found) = result {
+                    throw .expired(token, presented, found, at: time)
+                }
                 throw .rejected(.sessionTokenUnknown)
             }
             let use: TokenUse
@@ -66,7 +68,12 @@ extension SessionStore {
     private func verified(
         _ use: TokenUse, _ sessionKey: SessionKey
     ) throws(AuthenticationError) -> VerifiedSession {
-        let claims = try accountClaims(of: use.record.subject, use.claims)
+        let claims: AccountClaims?
+        do throws(AuthenticationError) {
+            claims = try accountClaims(of: use.record.subject, use.claims)
+        } catch {
+            throw error.of(use.record.caller(sessionKey))
+        }
         let longest = min(policy.cacheTTL.wholeMilliseconds, use.time.idle / 10, use.cacheEnd.since(use.time.now))
         return VerifiedSession(
             principal: use.record.principal(
@@ -107,7 +114,25 @@ extension SessionToken {
     }
 }
 
+extension SessionRecord {
+    /// Whose session it is, for logs.
+    fileprivate func caller(_ key: SessionKey) -> RejectedCaller {
+        RejectedCaller(subject: subject, sessionID: key.id, provider: provider)
+    }
+}
+
 extension AuthenticationError {
+    /// The error of an access token that has expired, with whose it was if it opens the record of its session.
+    fileprivate static func expired(
+        _ token: SessionToken, _ presented: PresentedToken, _ found: FoundSession, at time: SessionTime
+    ) -> AuthenticationError {
+        let error = AuthenticationError.rejected(.sessionTokenExpired)
+        guard let key = presented.seal.unwrap(found.wrap, for: token, expiry: found.expiry)?.key,
+            let record = presented.seal.open(found.record, with: key), record.isPlausible(at: time)
+        else { return error }
+        return error.of(record.caller(presented.sessionKey))
+    }
+
     /// The error of a session while a request is authenticated.
     fileprivate init(_ error: SessionError) {
         switch error.kind {

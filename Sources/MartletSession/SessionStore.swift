@@ -85,7 +85,10 @@ package final class SessionStore: SessionStoring {
             isBindable: !hasCookie)
         var made: (session: NewSession, made: MadeSession)
         do {
-            made = try make(record, for: client, evicting: evicting, hasCookie: hasCookie, mark: mark, at: time)
+            let application = SessionApplication.hash(
+                of: identity, provider: provider, isBrowser: hasCookie, subject: subject)
+            made = try make(
+                record, for: client, of: application, evicting: evicting, hasCookie: hasCookie, mark: mark, at: time)
         } catch let error as CryptoError {
             throw SessionSeal.failure(error)
         } catch {
@@ -97,7 +100,9 @@ package final class SessionStore: SessionStoring {
             made.made.claimsVersion = claimsVersion
             await revoked(ended)
             return made.made
-        case .full: throw SessionError(.sessionContended, .unavailable)
+        case .full(let surplus):
+            let ids = surplus.map { SessionKey.id(of: $0) }
+            throw SessionError(.sessionContended, .unavailable, cause: SurplusSessions(ids: ids))
         case .overtaken:
             // Whether a change overtook the login is not known then.
             guard let mark, mark.number >= 0 else { throw SessionError(.sessionContended, .unavailable) }
@@ -106,8 +111,8 @@ package final class SessionStore: SessionStoring {
     }
 
     private func make(
-        _ record: SessionRecord, for client: SessionClient, evicting: Bool, hasCookie: Bool, mark: ChangeMark?,
-        at time: SessionTime
+        _ record: SessionRecord, for client: SessionClient, of application: [UInt8], evicting: Bool, hasCookie: Bool,
+        mark: ChangeMark?, at time: SessionTime
     ) throws -> (NewSession, MadeSession) {
         let subject = SubjectKey(record.subject)
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
@@ -126,7 +131,8 @@ package final class SessionStore: SessionStoring {
         let session = NewSession(
             subject: subject, sessionKey: sessionKey, created: time.now, ends: record.ends,
             record: try seal.seal(record, with: key), listing: try seal.seal(listing, of: record.subject),
-            providerHash: SessionSeal.providerHash(record.provider, of: record.subject), verifier: verifier,
+            providerHash: SessionSeal.providerHash(record.provider, of: record.subject),
+            applicationHash: application, verifier: verifier,
             refreshWrap: hasCookie
                 ? try seal.wrap(key, due: accessExpiry, for: tokens.refresh, expiry: record.ends)
                 : try seal.wrap(key, for: tokens.refresh, expiry: record.ends),

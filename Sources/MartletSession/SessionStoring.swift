@@ -130,8 +130,8 @@ package protocol SessionStoring: SessionVerifying {
     /// - Parameters:
     ///   - identity: its claims become those of the session, and the session is bound to the key that it is bound to.
     ///   - client: the client as shown in the subject's list.
-    ///   - evicting: whether the subject's oldest sessions beyond `max_per_subject` end; otherwise that many are the
-    ///     error `session.contended`.
+    ///   - evicting: whether the subject's sessions beyond `max_per_subject` end, the oldest of the same app first;
+    ///     otherwise that many are the error `session.contended`, caused by ``SurplusSessions``.
     ///   - mark: where a change of the identity since the login began would be marked; the session is not created then,
     ///     which is the error `signin.overtaken`. `nil` if there can be none.
     func create(

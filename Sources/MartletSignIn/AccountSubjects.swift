@@ -85,8 +85,21 @@ package struct AccountSubjects: SubjectResolving {
             throw .unavailable(error.code, cause: error)
         }
         guard let account, account.deletion == nil else { throw .rejected(.accountDeleted) }
-        guard account.disabledAt == nil else { throw .denied(.accountDisabled) }
+        guard account.disabledAt == nil else {
+            throw .denied(.accountDisabled).of(RejectedCaller(subject: account.subject))
+        }
         return ResolvedSubject(account.subject, claims: claims)
+    }
+
+    /// The subject of the account of a user whose attempt has failed.
+    package func subject(of user: AuthenticationError.AttemptedUser, provider: String) async -> String? {
+        guard let accounts else { return user.subject(provider: provider) }
+        var name = "-"
+        if case .known(let subject) = user { name = subject }
+        let account = try? await accounts.find(AccountIdentity(provider: provider, subjects: [name]))
+        guard case .known = user else { return nil }
+        // Without an account there is no subject, and a name may be an address.
+        return account?.subject
     }
 
     private static func withoutAccount(_ identity: Identity, _ provider: String) -> ResolvedSubject {
@@ -111,9 +124,10 @@ extension Account {
     /// The subject of an active account, for a credential of an identity that has not been revoked since.
     /// - Throws: `account.disabled`, for 403; `identity.revoked` or `account.deleted`, for 401.
     fileprivate func activeSubject(of identity: Identity) throws(AuthenticationError) -> String {
-        guard !isDisabled else { throw .denied(.accountDisabled) }
-        guard !isRevoked(issuedAt: identity.issuedAt) else { throw .rejected(.identityRevoked) }
-        guard !isBeingDeleted else { throw .rejected(.accountDeleted) }
+        let caller = RejectedCaller(subject: subject)
+        guard !isDisabled else { throw .denied(.accountDisabled).of(caller) }
+        guard !isRevoked(issuedAt: identity.issuedAt) else { throw .rejected(.identityRevoked).of(caller) }
+        guard !isBeingDeleted else { throw .rejected(.accountDeleted).of(caller) }
         return subject
     }
 }

@@ -63,6 +63,7 @@ struct SessionCreation: Sendable {
         _ signIn: SignIn, by provider: ProviderHandle, startedAt start: LoginFence.Start, _ request: LocalRequest
     ) async throws(Failure) -> NewSession {
         guard let accounts = setup.accounts else {
+            if let error = signIn.unlessKnown { throw .authentication(error) }
             let subject = Principal(identity: signIn.identity, provider: provider.name, sessionID: nil).subject
             return NewSession(
                 subject: subject, provider: provider.name,
@@ -83,6 +84,7 @@ struct SessionCreation: Sendable {
     private func account(
         of signIn: SignIn, _ provider: String, _ accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) -> Account {
+        try await requireKnown(signIn, provider, in: accounts)
         let account: Account
         let now = setup.clock.unixTime
         let issued = signIn.provedAt(now)
@@ -106,6 +108,21 @@ struct SessionCreation: Sendable {
             do throws(AccountError) { try await setup.life?.restore(account.subject) } catch { throw .account(error) }
         }
         return account
+    }
+
+    /// Makes sure that a user whose subjects are not all known has an account, where the provider asks for it.
+    /// - Throws: the provider's error, 503.
+    func requireKnown(
+        _ signIn: SignIn, _ provider: String, in accounts: any AccountStoring
+    ) async throws(Failure) {
+        guard let error = signIn.unlessKnown else { return }
+        let account: Account?
+        do throws(AccountError) {
+            account = try await accounts.find(signIn.accountIdentity(of: provider))
+        } catch {
+            throw .account(error)
+        }
+        if account == nil { throw .authentication(error) }
     }
 
     /// Creates a session.
@@ -215,6 +232,7 @@ struct SessionCreation: Sendable {
 extension SignIn {
     /// The identity in the form of the account store.
     func accountIdentity(of provider: String) -> AccountIdentity {
-        AccountIdentity(provider: provider, subjects: [identity.providerSubject] + aliases)
+        AccountIdentity(
+            provider: provider, subjects: [identity.providerSubject] + aliases, aliasesDecide: aliasesDecide)
     }
 }

@@ -51,7 +51,20 @@ struct SessionEnds: Sendable {
         }
     }
 
-    /// Creates a session; the subject's oldest ones beyond `max_per_subject` end.
+    /// Ends the session that a login replaces, which its client has named by the refresh token.
+    ///
+    /// A failure is only logged: the client forgets the token, and the session ends when it is idle.
+    func endReplaced(_ token: Secret, _ request: LocalRequest) async {
+        do throws(SessionError) {
+            try await setup.sessions.endSession(withRefreshToken: token, reporting: report(as: "replaced", request))
+        } catch {
+            guard error.kind != .invalid else { return }
+            setup.logger.warning(
+                "a replaced session was not ended", ("reason", "\(error.code)"), ("request_id", request.requestID))
+        }
+    }
+
+    /// Creates a session; the subject's sessions beyond `max_per_subject` end, the oldest of the same app first.
     ///
     /// The store ends them itself, but does not know what to report. So where that is reported, they end first.
     /// - Parameter create: creates the session; its parameter is whether the store may end others.
@@ -62,19 +75,14 @@ struct SessionEnds: Sendable {
         do throws(SessionError) {
             guard isReported else { return try await create(true) }
             for _ in 0..<Self.evictions {
+                let surplus: SurplusSessions
                 do throws(SessionError) {
                     return try await create(false)
                 } catch {
-                    guard error.code == .sessionContended else { throw error }
+                    guard let found = error.cause as? SurplusSessions else { throw error }
+                    surplus = found
                 }
-                var (kept, oldest) = (0, [SessionSummary]())
-                try await setup.sessions.forEachSession(of: subject) { session in
-                    kept += 1
-                    if kept >= setup.configuration.maximumPerSubject { oldest.append(session) }
-                    return true
-                }
-                guard !oldest.isEmpty else { break }
-                for session in oldest.reversed() { try await evict(session, of: subject) }
+                for id in surplus.ids { try await evict(id, of: subject) }
             }
             setup.logger.error("end of sessions not reported", ("subject", subject), ("reason", "evicted"))
             return try await create(true)
@@ -83,9 +91,9 @@ struct SessionEnds: Sendable {
         }
     }
 
-    private func evict(_ session: SessionSummary, of subject: String) async throws(SessionError) {
+    private func evict(_ id: String, of subject: String) async throws(SessionError) {
         do throws(Failure) {
-            try await end(SessionsEnd("evicted", only: session.id), of: subject)
+            try await end(SessionsEnd("evicted", only: id), of: subject)
         } catch {
             throw SessionError(error.reason, .unavailable)
         }

@@ -1,15 +1,19 @@
 internal import CCurl
 package import MartletCore
+package import MartletFetch
 
 /// Where spans are sent.
 package struct ExportTarget: Sendable {
     package let url: String
     /// Further fields of the requests; they may have secrets.
     package let fields: [(name: String, value: Secret)]
+    package let route: OutboundRoute
     /// For a whole request.
     package var timeout = Duration.seconds(10)
 
-    package init(url: String, fields: [(name: String, value: Secret)] = []) { (self.url, self.fields) = (url, fields) }
+    package init(url: String, fields: [(name: String, value: Secret)] = [], route: OutboundRoute = OutboundRoute()) {
+        (self.url, self.fields, self.route) = (url, fields, route)
+    }
 }
 
 /// A document on its way, with its curl handle; used on the thread of libcurl only.
@@ -82,9 +86,9 @@ package struct ExportTarget: Sendable {
     private func setTexts() -> Bool {
         let texts: [(CURLoption, String)] = [
             (CURLOPT_PROTOCOLS_STR, "http,https"), (CURLOPT_URL, target.url),
-            // The empty string disables proxies from the environment.
-            (CURLOPT_PROXY, ""), (CURLOPT_USERAGENT, "martlet"),
+            (CURLOPT_USERAGENT, "martlet"),
         ]
+        guard unsafe target.route.apply(to: handle, isSecure: target.url.hasPrefix("https:")) else { return false }
         return texts.allSatisfy { unsafe martlet_curl_set_text(handle, $0, $1) == CURLE_OK }
     }
 

@@ -9,7 +9,7 @@ private import MartletServer
 enum Main {
     static func main() {
         StandardDescriptors.open()
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let arguments = Array(SystemInformation.arguments.dropFirst())
         Signals.disableBacktraces()
         Signals.block(controlSignals: Program.serves(arguments))
         let inherited = Program.inherits(arguments) ? InheritedSockets.collect() : InheritedSockets()

@@ -5,6 +5,7 @@ import http.cookiejar
 import json
 import pathlib
 import re
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -24,7 +25,7 @@ class Gateway:
         command = [str(binary), "demo", "--listen", "127.0.0.1:0", *(["--tls"] if secure else [])]
         self.output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdout=self.output, stderr=subprocess.STDOUT, text=True)
-        self.secure = secure
+        self.secure, self.binary = secure, binary
         printed = self._printed()
         self.origin = re.search(r"^Open (https?://[^/]+)/me ", printed).group(1)
         self.apple = re.search(r"Apple +(http://[^/]+)/", printed).group(1)
@@ -47,6 +48,67 @@ class Gateway:
         self.process.terminate()
         if self.process.wait(20) != 0:
             raise AssertionError(f"the demo ended with {self.process.returncode}")
+
+
+ELSEWHERE = """
+version: 1
+server: {{ listen: [{{ address: 127.0.0.1:{port} }}] }}
+accounts: {{ url: "sqlite:a.db" }}
+sessions: {{}}
+browser: {{ origin: "http://127.0.0.1:{port}" }}
+providers:
+  pw: {{ kind: password, users: accounts }}
+upstreams: {{ echo: {{ endpoints: ["builtin:echo"] }}, gone: {{ endpoints: ["http://127.0.0.1:1"] }} }}
+routes:
+  - {{ name: public, match: {{ path: /public/** }}, auth: none, upstream: echo }}
+  - {{ name: gone, match: {{ path: /gone/** }}, auth: none, upstream: gone }}
+  - name: away
+    match: {{ path: /away }}
+    auth: {{ providers: [pw], credentials: [session] }}
+    redirect: {{ to: "http://localhost:{port}/public/other", status: 302 }}
+  - name: staff
+    match: {{ path: /staff/** }}
+    auth: {{ providers: [pw], credentials: [session] }}
+    authorize: [{{ claim: staff, equals: true }}]
+    upstream: echo
+  - {{ name: api, match: {{ path: /api/** }}, auth: {{ providers: [pw] }}, upstream: echo }}
+"""
+
+
+class Configured:
+    """A gateway with a configuration of its own: passwords, a page that redirects elsewhere, one that not all may see."""
+
+    def __init__(self, binary):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.origin, self.elsewhere = f"http://127.0.0.1:{port}", f"http://localhost:{port}"
+        self.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(self.folder.name)
+        config = folder / "gw.yaml"
+        config.write_text(ELSEWHERE.format(port=port))
+        subprocess.run(
+            [str(binary), "user", "add", USER, "--config", str(config)], input=PASSWORD + "\n", text=True, check=True, capture_output=True)
+        self.output = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [str(binary), "run", "--config", str(config)], stdout=self.output, stderr=subprocess.STDOUT, text=True, cwd=folder)
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.origin}/public/x", timeout=5).close()
+                return
+            except (urllib.error.URLError, OSError):
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.output.seek(0)
+                    raise AssertionError(f"the gateway does not start:\n{self.output.read()}") from None
+                time.sleep(0.05)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+        self.folder.cleanup()
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):

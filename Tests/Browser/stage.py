@@ -25,6 +25,7 @@ class Stage:
         self.gateway, self.browser, self.language, self.folder, self.driver = gateway, browser, language, folder, driver
         self.seen, self.cookies, self.names = set(), {}, 0
         self.due, self.check = 0.0, None
+        self.binary = gateway.binary
 
     # Pages
 
@@ -148,6 +149,10 @@ class Stage:
         name = self.gateway.prefix + suffix
         return next((one["value"] for one in self.browser.cookies() if one["name"] == name), None)
 
+    def attempts(self):
+        """The names of the cookies of sign-ins that wait for a provider."""
+        return [one["name"] for one in self.browser.cookies() if one["name"].startswith(self.gateway.prefix + "-start")]
+
     def is_live(self, cookie):
         """Whether a session cookie still authenticates."""
         status = gateways.Client(self.gateway).with_cookie("/me", cookie)
@@ -181,7 +186,7 @@ class Stage:
 
     def _faults(self, response, path):
         wrong = []
-        if response.fields.get("cache-control") != "no-store":
+        if response.fields.get("cache-control") != "no-store" and not path.startswith("/auth/logo/"):
             wrong.append(f"{path} may be stored")
         if response.status not in (302, 303) and "html" in response.fields.get("content-type", ""):
             wrong += [f"{path}: {name} is not {value}" for name, value in PAGE_FIELDS.items() if response.fields.get(name) != value]

@@ -123,11 +123,14 @@ def documented_blocks(schema):
     """The keys below each heading of Configuration.md."""
     for path, block in blocks(schema, "", schema["$defs"]):
         yield f"### `{path}`" if path else "## The file", block["properties"], block.get("required", [])
-    shared = {"kind", "bulkhead"}
+    shared = {"kind", "bulkhead", "label", "icon_file", "ca_file", "http_proxy", "no_proxy"}
     for rule in schema["$defs"]["provider"]["allOf"]:
         block = rule["then"]
-        keys = {name: key for name, key in block["properties"].items() if name not in shared}
-        yield f"### Kind {block['properties']['kind']['const']}", keys, block.get("required", [])
+        kind = block["properties"]["kind"]["const"]
+        # The authorities of clients, not of an issuer.
+        own = {"ca_file"} if kind == "mtls" else set()
+        keys = {name: key for name, key in block["properties"].items() if name not in shared - own}
+        yield f"### Kind {kind}", keys, block.get("required", [])
 
 
 def stands_elsewhere(name, lines):

@@ -108,7 +108,7 @@ import Testing
         let paths = [folder.file("one.log"), folder.file("two.log")]
         try withMartlet(Self.text("file: \(paths[0])", config)) { gateway throws in
             for target in [paths[1], paths[0], ""] {
-                try gateway.reload(Self.text(target.isEmpty ? "sample: 100" : "file: \(target)", config))
+                try gateway.reload(Self.text(target.isEmpty ? "sample: 100%" : "file: \(target)", config))
                 try waitUntil("lines arrive there") {
                     let response = try gateway.get("/a")
                     usleep(100_000)
@@ -357,7 +357,7 @@ import Testing
             ("fields: [status, status]", "'status' is there twice"),
             ("fields: [default, time]", "'time' is there twice"),
             ("fields: []", "must have at least one name"), ("rotate: daily", "external"),
-            ("sample: 101%", "is not a percentage"), ("smaple: 1%", "sample"),
+            ("sample: 101%", "is not a percentage"), ("sample: 10", "must have a percent sign: '10%'"), ("smaple: 1%", "sample"),
         ]
         let folder = try TemporaryFolder()
         for (access, message) in rows {

@@ -83,7 +83,7 @@ import Testing
             for (scheme, proofs, reason) in rejected {
                 let response = try get(proofs, scheme: scheme)
                 #expect(
-                    response.status == 401 && response.member("code") == "credential_invalid", "\(reason) \(response)")
+                    response.status == 401 && response.member("code") == "dpop_proof_invalid", "\(reason) \(response)")
                 #expect(response["WWW-Authenticate"]?.contains("error=\"invalid_dpop_proof\"") == true)
                 let id = response["X-Request-Id"] ?? ""
                 try waitUntil("\(reason) is logged") {

@@ -138,7 +138,7 @@ import Testing
             let token = try apple.token()
             for _ in 0..<3 { #expect(try gateway.get("/", bearer(token)).status == 200) }
             try waitUntil("it is too old") { try gateway.get("/", bearer(token)).status == 401 }
-            for _ in 0..<3 { expectRejection(try gateway.get("/", bearer(token)), 401, "credential_invalid") }
+            for _ in 0..<3 { expectRejection(try gateway.get("/", bearer(token)), 401, "reauthentication_required") }
             #expect(try verifications(gateway) == "1")
         }
     }

@@ -71,8 +71,12 @@ import Testing
                 let line = try line(stage.gateway, of: response)
                 #expect(line["subject"] == tokens.subject && line["session_id"] == tokens.session, "\(line)")
             }
+            // A user who is known is named where the password is not theirs.
+            let attempt = try stage.post("/auth/login/password", ["username": "alice", "password": "wrong"])
+            let named = try line(stage.gateway, of: attempt)
+            #expect(named["subject"] == tokens.subject && named["session_id"]?.isEmpty != false, "\(named)")
             for response in [
-                try stage.post("/auth/login/password", ["username": "alice", "password": "wrong"]),
+                try stage.post("/auth/login/password", ["username": "bob", "password": "wrong"]),
                 try stage.post("/auth/refresh", ["refresh_token": "mrt_x"]), try stage.post("/auth/nonce"),
             ] {
                 #expect(try line(stage.gateway, of: response)["subject"] == nil)

@@ -164,8 +164,18 @@ import Testing
 
     @Test func `the example of a preset passes`() throws {
         let path = "\(ExampleProxy.repository)/Examples/Plugins/Google/config.yaml"
-        let result = try Self.martlet("check", "--config", path)
+        let result = try Self.martlet("check", "--strict", "--config", path)
         #expect(result.ending == .exited(0), "\(result)")
+    }
+
+    @Test func `a new plugin is of a kind that the gateway does not have`() throws {
+        for (arguments, said) in [
+            (["Apple"], "kind apple"), (["APIKey"], "kind api_key"), (["Other", "--kind", "oidc"], "kind oidc"),
+            (["GitHub", "--kind", "git-hub"], "lowercase letters"), (["github"], "uppercase letter"),
+        ] {
+            let result = try run(try Executable.martlet(), ["plugin", "new"] + arguments)
+            #expect(result.ending == .exited(64) && result.errorOutput.contains(said), "\(result)")
+        }
     }
 
     @Test func `a file that is not there is exit 78`() throws {

@@ -40,6 +40,15 @@ import Testing
         #expect(good.requests.allSatisfy { $0.target == "/up" && $0["host"] == "\(good.endpoint)" })
     }
 
+    @Test func `an endpoint that speaks HTTP/2 with prior knowledge is probed again and again`() throws {
+        let upstream = try GRPCUpstream()
+        try withMartlet(GatewayConfig(endpoints: [upstream.url], upstream: Self.check).text) { gateway throws in
+            try waitUntil("it was probed some times") { upstream.heads.value.count > 4 }
+            #expect(gateway.log.allSatisfy { $0["event"] != "upstream endpoint unhealthy" })
+            #expect(try !gateway.askAdmin("/metrics").text.contains("{upstream=\"api\",result=\"failure\"} 1"))
+        }
+    }
+
     /// Whether the gateway has a thread that probes.
     private func hasThread(_ gateway: Gateway) throws -> Bool {
         let folder = "/proc/\(gateway.process.identifier)/task"

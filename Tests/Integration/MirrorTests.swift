@@ -57,6 +57,15 @@ import Testing
         }
     }
 
+    @Test func `a shadow that speaks HTTP/2 with prior knowledge gets every copy`() throws {
+        let (api, shadow) = (try ScriptedUpstream(), try GRPCUpstream())
+        try withMartlet(Self.config(api, shadow.url)) { gateway throws in
+            for index in 0..<6 { #expect(try gateway.get("/\(index)").status == 200) }
+            try waitUntil("all are counted") { try count("sent", gateway) + count("failed", gateway) == 6 }
+            #expect(try count("failed", gateway) == 0 && shadow.heads.value.count == 6)
+        }
+    }
+
     @Test func `bodies up to 64 KiB are copied, however they are framed, and no others`() throws {
         let (api, shadow) = (try ScriptedUpstream(), try ScriptedUpstream())
         try withMartlet(Self.config(api, shadow.url)) { gateway throws in

@@ -138,7 +138,7 @@ import Testing
         #expect(online.allSatisfy { $0.object?["ok"] == true } && online.count == 3, "\(good)")
         apple.stop()
         let away = try Self.check("", providers: apple.provider(), arguments: ["--format", "json"])
-        #expect(away.ending == .exited(69) && away.output.contains("provider.unavailable"), "\(away)")
+        #expect(away.ending == .exited(69) && away.output.contains("apple.keys_unavailable"), "\(away)")
         let config = GatewayConfig(endpoints: ["http://127.0.0.1:\(try refusedPort())"])
         let folder = try TemporaryFolder()
         let path = try folder.write(config.text, to: "config.yaml")

@@ -115,6 +115,8 @@ import Testing
         }
         #expect(try Self.curl("curl -s '\(simulator.url)/simulator/requests'").contains("/auth/token"))
         for line in lines where line.hasPrefix("curl ") && !line.contains("TOKEN") && !line.contains(" -o ") {
+            // The list of calls has the made-up code, by which the gateway learns whether its key is Apple's.
+            if line.contains("/simulator/requests") { continue }
             let line = line.replacing("127.0.0.1:8080", with: "\(gateway.endpoint)")
             #expect(try !Self.curl(line).contains("\"status\":4"), "\(line)")
         }

@@ -37,7 +37,8 @@ import Testing
             pause(.milliseconds(8200))
             for client in clients {
                 let response = try client.exchange("GET", "/fresh/a", bearer(tokens.access))
-                #expect(response.status == 401 && response.member("code") == "credential_invalid")
+                #expect(response.status == 401 && response.member("code") == "reauthentication_required")
+                #expect(response.object["max_age"] as? Int == 8)
                 #expect(response.all("WWW-Authenticate").first == Self.challenge)
                 #expect(try client.exchange("GET", "/b", bearer(tokens.access)).status == 200)
             }

@@ -177,6 +177,24 @@ import Testing
         }
     }
 
+    @Test func `no request waits while a connection of another event loop idles`() throws {
+        let upstream = try ScriptedUpstream { exchange in
+            if exchange.request.target == "/slow" { pause(.milliseconds(300)) }
+            try exchange.respond(200, body: "ok")
+        }
+        let config = GatewayConfig(
+            endpoints: [upstream.url],
+            upstream: "breaker: { max_connections: 2, max_pending: 20, queue_timeout: 5s }", server: "workers: 3")
+        try withMartlet(config.text) { gateway throws in
+            let clients = try (0..<12).map { _ in try gateway.connect() }
+            for client in clients { try client.send("GET", "/slow") }
+            for client in clients { #expect(try client.response().status == 200) }
+            let watch = Stopwatch()
+            for _ in 0..<20 { #expect(try gateway.get("/").status == 200) }
+            #expect(watch.undisturbed < .seconds(3))
+        }
+    }
+
     // MARK: Draining
 
     @Test func `an operator takes endpoints out and back, over a reload`() throws {

@@ -11,6 +11,7 @@ import calls
 import documents
 import limits
 import modules
+import reasons
 import structure
 from rules import check_package
 from swift_source import SwiftSource
@@ -180,6 +181,36 @@ def documents_fail(folder):
     ]
     if sorted(found) != expected:
         yield f"documents: reported {sorted(found)}"
+
+
+REASONS = """| Reason | Means | Why |
+|---|---|---|
+| `auth.one`, `auth.two_…` | one | replay |
+| `auth.three` | none | – |
+| `auth.gone` | none in the code | forgery |
+
+| Reason | Means |
+|---|---|
+| `auth.four` | no column | 
+
+| Key | Means |
+|---|---|
+| `auth.key` | no reason | 
+"""
+REJECTING = 'let codes = ["auth.one", "auth.two_more", "auth.three", "auth.unheard"]\nenum Other {\n    case four\n}\n'
+
+
+def reasons_fail(folder):
+    (folder / "Sources").mkdir()
+    (folder / "Page.md").write_text(REASONS, encoding="utf-8")
+    (folder / "Sources/Kept.swift").write_text(REJECTING, encoding="utf-8")
+    found = [finding[:3] for finding in reasons.check_reasons(folder, ["Page.md", "Sources/Kept.swift"])]
+    expected = [
+        ("Page.md", 4, "reason-why"), ("Page.md", 5, "reason-named"), ("Page.md", 7, "reason-why"),
+        ("Sources/Kept.swift", 1, "reason-named"),
+    ]
+    if found != expected:
+        yield f"reasons: reported {found}"
 
 
 WORDS = [
@@ -357,7 +388,7 @@ def main():
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
     with tempfile.TemporaryDirectory() as name:
         failures += documents_fail(pathlib.Path(name))
-        for check in (widths_fail, words_fail, limits_fail, calls_fail, modules_fail):
+        for check in (reasons_fail, widths_fail, words_fail, limits_fail, calls_fail, modules_fail):
             failures += check(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")

@@ -14,6 +14,7 @@ GROUPING = re.compile(r"\b(?:by|on|without|ignoring|group_left|group_right) \(([
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 # What Prometheus adds, and `up`, which it makes for each target.
 OF_PROMETHEUS = {"job", "instance"}
+SCRAPED = re.compile(r"""targets: *\[(?!["']?(?:127\.|localhost|\[::1\]))""")
 VARIABLES = {"$__rate_interval": "5m", "$__range": "3h"}
 
 
@@ -47,6 +48,13 @@ def as_rules(queries):
     """The expressions as a file of recording rules; what JSON says, YAML says too."""
     rules = [{"record": f"panel:{number}", "expr": expression} for number, (_, expression) in enumerate(queries)]
     return json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}, indent=1)
+
+
+def check_scraping(page):
+    """Targets on other machines without a credential, where the admin listener demands one."""
+    for block in re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        if SCRAPED.search(block) and "authorization:" not in block and not re.search("^ *metrics: open", page, re.MULTILINE):
+            yield "the targets are on other machines, from which /metrics needs authorization"
 
 
 def section(page, title):

@@ -82,6 +82,15 @@ class Checks(unittest.TestCase):
         self.assertEqual(list(findings.check_guide(RULES, lambda page: {"there"})), ["there is no Page.md#here"])
         self.assertEqual(list(findings.check_guide(RULES, lambda page: None)), ["there is no Page.md#here"])
 
+    def test_scraping(self):
+        job = "```yaml\nscrape_configs:\n  - job_name: a\n{}    static_configs: [{{ targets: [{}] }}]\n```\n"
+        for credential, target, errors in [
+            ("", '"10.0.0.11:9901"', 1), ("", "gateway-1:9901", 1), ("", '"127.0.0.1:9901"', 0),
+            ("    authorization: { credentials_file: a }\n", '"10.0.0.11:9901"', 0),
+        ]:
+            self.assertEqual(len(list(findings.check_scraping(job.format(credential, target)))), errors, target)
+        self.assertEqual(list(findings.check_scraping(job.format("", "a:1") + "```yaml\n  metrics: open\n```\n")), [])
+
     def test_dashboard(self):
         self.assertEqual(list(findings.check_dashboard(dashboard(PANEL))), [])
         self.assertEqual(

@@ -48,6 +48,50 @@ package struct SessionBench: Sendable {
         try await store.create(subject: subject, provider: provider, identity: .ann, client: client)
     }
 
+    /// Makes a session with an app, as its provider names it.
+    /// - Parameter evicting: whether it may end others.
+    package func login(app: String, evicting: Bool = true) async throws(SessionError) -> IssuedTokens {
+        let ann = Identity.ann
+        var claims = ann.claims
+        claims["app_id"] = .string(app)
+        let identity = Identity(
+            providerSubject: ann.providerSubject, issuer: ann.issuer, claims: claims, authTime: ann.authTime,
+            issuedAt: ann.issuedAt, expiresAt: ann.expiresAt)
+        return try await store.create(
+            subject: "usr_ann", provider: "wechat", identity: identity, client: SessionClient(), evicting: evicting,
+            mark: nil)
+    }
+
+    /// Logs in with two apps over a limit of three.
+    /// - Returns: what is wrong with the sessions that are left; empty if nothing is.
+    package func findingsOfApps() async throws -> [String] {
+        var findings: [String] = []
+        func expect(_ expected: [IssuedTokens], _ step: String) async throws {
+            let live = try await store.list(subject: "usr_ann").map(\.id)
+            if Set(live) != Set(expected.map(\.session.id)) { findings.append("\(step): \(live.count) sessions") }
+            advance(.seconds(1))
+        }
+        let phone = try await login(app: "phone")
+        var visits: [IssuedTokens] = []
+        for number in 1...10 {
+            advance(.seconds(1))
+            visits.append(try await login(app: "mini"))
+            try await expect([phone] + visits.suffix(2), "visit \(number)")
+        }
+        do throws(SessionError) {
+            _ = try await login(app: "mini", evicting: false)
+            findings.append("a session over the limit")
+        } catch {
+            let ids = (error.cause as? SurplusSessions)?.ids
+            if ids != [visits[8].session.id] { findings.append("surplus \(ids ?? [])") }
+        }
+        let desktop = try await login(app: "desktop")
+        try await expect(visits.suffix(2) + [desktop], "another app")
+        let again = try await login(app: "phone")
+        try await expect([visits[9], desktop, again], "the first app again")
+        return findings
+    }
+
     /// Makes a session that is bound to a key.
     package func boundLogin(to thumbprint: String) async throws -> IssuedTokens {
         let ann = Identity.ann

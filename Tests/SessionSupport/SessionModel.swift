@@ -57,7 +57,10 @@ struct SessionModel {
     /// - Returns: the sessions that end for it.
     mutating func login(_ subject: String, _ provider: String, at now: Int64) -> (pair: Pair, ended: [Int]) {
         let live = live(subject, at: now)
-        let ended = Array(live.prefix(max(live.count + 1 - policy.maximumPerSubject, 0)))
+        // Those of the same app first.
+        let ordered =
+            live.filter { sessions[$0].provider == provider } + live.filter { sessions[$0].provider != provider }
+        let ended = Array(ordered.prefix(max(live.count + 1 - policy.maximumPerSubject, 0)))
         for index in ended { sessions[index].isEnded = true }
         let ends = now + policy.refreshTTL.wholeMilliseconds
         let pair = newPair(ends: ends, at: now)

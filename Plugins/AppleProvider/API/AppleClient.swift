@@ -1,6 +1,7 @@
 internal import MartletCore
 private import MartletCrypto
 internal import MartletProvider
+private import Synchronization
 
 /// Calls Apple's API with client secrets; sends nothing twice.
 struct AppleClient: Sendable {
@@ -13,6 +14,8 @@ struct AppleClient: Sendable {
     private let timeout: Duration
     private let endpoints: AppleEndpoints
     private let secrets: ClientSecrets
+    /// Whether Apple accepts the key, as far as its last response shows.
+    let keyState: DeveloperKeyState
 
     init(_ context: ProviderContext, endpoints: AppleEndpoints, timeout: Duration, secrets: ClientSecrets) {
         http = context.http
@@ -21,6 +24,7 @@ struct AppleClient: Sendable {
         self.timeout = timeout
         self.endpoints = endpoints
         self.secrets = secrets
+        keyState = DeveloperKeyState()
     }
 
     /// Waits for capacity and returns a client that can make its call immediately.
@@ -121,16 +125,94 @@ struct AppleClient: Sendable {
         }
     }
 
-    /// Logs a response that an operator has to know about.
+    /// Logs a response that an operator has to know about; Apple's text is the only clue to what it does not like.
     private func report(_ response: TokenResponse, of call: String, _ client: String) {
-        let line = logger.with(("call", call), ("client_id", client))
+        var line = logger.with(("call", call), ("client_id", client))
         switch response {
-        case .granted, .refused(.invalidGrant): break
-        case .refused(let error): line.error("apple refused a call", ("error", error.rawValue))
+        case .granted: keyState.set(isAccepted: true)
+        case .refused(let error, let description):
+            keyState.set(isAccepted: error != .invalidClient)
+            line = line.with(("key_id", secrets.key.id), ("error", error.rawValue))
+            if let description { line = line.with(("error_description", IssuerText.make(description))) }
+            switch error {
+            case .invalidGrant where !Self.isMismatch(description): line.info("apple refused a grant")
+            case .invalidGrant: line.warning("apple refused a grant")
+            case .invalidClient: line.with(("key", secrets.key.origin)).error("apple refused a call")
+            default: line.error("apple refused a call")
+            }
         case .throttled: line.warning("apple limits the rate of calls")
         case .unknown(let what): line.warning("apple's response is invalid", ("reason", what))
         }
     }
+
+    /// Whether a code is not accepted because of the configuration, or of the app, and not because of its user.
+    private static func isMismatch(_ description: String?) -> Bool {
+        let text = description?.lowercased() ?? ""
+        return ["mismatch", "not issued to", "redirect_uri"].contains { text.contains($0) }
+    }
+}
+
+extension AppleClient {
+    /// Has the form of a code, but is none that Apple issued.
+    private static let madeUpCode = "c0martletmadeupcode.0.none.martlet"
+
+    /// Asks for the tokens of a made-up code: Apple checks the client secret first, and rejects the code last.
+    ///
+    /// No user's code is consumed.
+    func probe(for client: String, until deadline: MonotonicTime) async -> CheckOutcome {
+        let name = "key \(secrets.key.id)"
+        let grant = [(name: "grant_type", value: "authorization_code"), (name: "code", value: Self.madeUpCode)]
+        do throws(AppleError) {
+            let response = try await reserved(until: deadline).send(
+                grant, to: endpoints.token, for: client, until: deadline)
+            let parsed = TokenResponse(status: response.status, body: response.body)
+            if case .refused(.invalidGrant, _) = parsed {
+                keyState.set(isAccepted: true)
+                return CheckOutcome(
+                    check: name, failure: nil, detail: "Apple accepts the key of team \(secrets.team) for \(client)")
+            }
+            report(parsed, of: "probe", client)
+            return CheckOutcome(check: name, failure: Self.failure(parsed), detail: explanation(of: parsed, client))
+        } catch {
+            return CheckOutcome(check: name, failure: error.code, detail: error.message)
+        }
+    }
+
+    private static func failure(_ parsed: TokenResponse) -> ErrorCode {
+        switch parsed {
+        case .refused(let error, _): AppleError.apiRefused(error).code
+        case .throttled: AppleError.apiThrottled.code
+        case .granted, .unknown: AppleError.apiBadResponse("").code
+        }
+    }
+
+    private func explanation(of parsed: TokenResponse, _ client: String) -> String {
+        switch parsed {
+        case .refused(.invalidClient, let description):
+            let text = description.map { ": \(IssuerText.make($0))" } ?? ""
+            return "Apple does not accept \(secrets.key.origin) as key \(secrets.key.id) of team \(secrets.team) "
+                + "for \(client)\(text)"
+        case .refused(let error, let description):
+            return "Apple says \(error.rawValue)\(description.map { ": \(IssuerText.make($0))" } ?? "")"
+        case .throttled: return "Apple limits the rate of calls"
+        case .granted: return "Apple accepted a made-up code: base_url is not Apple's"
+        case .unknown(let what): return "Apple's response does not show whether it accepts the key: \(what)"
+        }
+    }
+
+    /// What operators read while Apple does not accept the key; `nil` while it does.
+    var keyProblem: String? {
+        keyState.isAccepted ? nil : "Apple does not accept \(secrets.key.origin) as key \(secrets.key.id) of its team"
+    }
+}
+
+/// Whether Apple accepts the key of the developer account, as far as its last response shows.
+final class DeveloperKeyState: Sendable {
+    private let accepted = Atomic(true)
+
+    var isAccepted: Bool { accepted.load(ordering: .relaxed) }
+
+    func set(isAccepted: Bool) { accepted.store(isAccepted, ordering: .relaxed) }
 }
 
 /// The URLs of Apple's API below a base URL.

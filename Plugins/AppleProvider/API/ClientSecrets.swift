@@ -16,8 +16,8 @@ final class ClientSecrets: Sendable {
         let expiry: UnixTime
     }
 
-    private let team: String
-    private let key: DeveloperKey
+    let team: String
+    let key: DeveloperKey
     private let audience: String
     /// By client id; only configured ones are asked for.
     private let minted = Lock<[String: Minted]>([:])

@@ -70,7 +70,7 @@ enum MigrationFailure: Sendable {
 
     init(_ response: HTTPCallResponse) {
         switch TokenResponse(status: response.status, body: response.body) {
-        case .refused(let error): self = .refused(error)
+        case .refused(let error, _): self = .refused(error)
         case .throttled: self = .throttled(response.retryAfter)
         case .granted: self = .unknown("status \(response.status)")
         case .unknown(let what): self = .unknown(what)

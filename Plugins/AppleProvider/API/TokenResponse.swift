@@ -9,8 +9,8 @@ enum TokenResponse: Sendable {
 
     /// 200 with tokens.
     case granted(Granted)
-    /// 400 with an error code.
-    case refused(APIError)
+    /// 400 or, if the client is not accepted, 401, with an error code.
+    case refused(APIError, description: String?)
     /// 429: too many requests.
     case throttled
     /// Anything else, such as 500 or an HTML page: what Apple did is unknown.
@@ -39,7 +39,7 @@ enum TokenResponse: Sendable {
     init(status: Int, body: [UInt8]) {
         switch status {
         case 200: self = Self.granted(body)
-        case 400: self = Self.refused(body)
+        case 400, 401: self = Self.refused(status, body)
         case 429: self = .throttled
         default: self = .unknown("status \(status)")
         }
@@ -56,12 +56,15 @@ enum TokenResponse: Sendable {
             Granted(accessToken: access, refreshToken: token(object["refresh_token"]), identityToken: identity))
     }
 
-    private static func refused(_ body: [UInt8]) -> TokenResponse {
-        guard let code = object(body)?["error"]?.string else { return .unknown("status 400 without an error code") }
+    private static func refused(_ status: Int, _ body: [UInt8]) -> TokenResponse {
+        let object = object(body)
+        guard let code = object?["error"]?.string else { return .unknown("status \(status) without an error code") }
         guard let error = APIError.allCases.first(where: { $0.rawValue.hasSameBytes(as: code) }) else {
             return .unknown("error \(ShownText.make(code))")
         }
-        return .refused(error)
+        // RFC 6749 5.2 has this status for a client that is not accepted, and for nothing else.
+        guard status == 400 || error == .invalidClient else { return .unknown("status \(status)") }
+        return .refused(error, description: object?["error_description"]?.string)
     }
 
     private static func token(_ value: JSONValue?) -> Secret? {

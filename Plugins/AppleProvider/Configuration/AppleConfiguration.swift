@@ -24,8 +24,8 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
     public let maximumAge: Duration
     /// Whether a login's token must be bound to it by a nonce.
     public let nonce: NoncePolicy
-    /// The form in which the app puts the nonce into its request to Apple.
-    public let nonceForm: NonceForm
+    /// The forms in which apps put the nonce into their requests to Apple.
+    let nonceForms: NonceForms
     /// How long after `iat` a token is accepted for a login.
     public let loginMaximumAge: Duration
     /// The developer account whose keys sign calls to Apple; `nil` without a key.
@@ -85,7 +85,7 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
         timeout = reader.optional("timeout", default: Defaults.timeout, in: .milliseconds(100) ... .seconds(60))
         maximumAge = reader.optional("max_age", default: Defaults.maximumAge, in: .seconds(1) ... .seconds(30 * 86_400))
         nonce = reader.optional("nonce", default: .optional)
-        nonceForm = reader.optional("nonce_form", default: .raw)
+        nonceForms = NonceForms(&reader)
         loginMaximumAge = reader.optional(
             "login_max_age", default: Defaults.loginMaximumAge, in: .seconds(1) ... .seconds(86_400))
         let web = reader.block("web", as: WebBlock.self)
@@ -131,6 +131,7 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
         let team: DeveloperID? = reader.optional("team_id")
         let id: Located<DeveloperID>? = reader.optional("key_id")
         let pem = reader.optionalSecret("private_key")
+        let file = DeveloperKey.file(in: &reader)
         let list = reader.blocks("keys", as: DeveloperKeyBlock.self)
         var keys = list.map { Located($0.value.key, at: $0.location) }
         switch (id, pem) {
@@ -139,12 +140,13 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
                 throw ConfigurationError(
                     .configConflictingKeys, at: node.location, "'keys' and 'key_id' are both given in \(reader.title)")
             }
-            keys = [Located(try DeveloperKey(id: id.value.text, pem: pem), at: id.location)]
+            keys = [Located(try DeveloperKey(id: id.value.text, pem: pem, file: file), at: id.location)]
         case (let id?, nil):
             if reader.has("private_key") || reader.has("private_key_file") { throw .alreadyReported }
             throw ConfigurationError(
                 .configMissingKey, at: id.location, "missing key 'private_key_file' beside 'key_id'")
         case (nil, let pem?):
+            if reader.has("key_id") { throw .alreadyReported }
             throw ConfigurationError(.configMissingKey, at: pem.location, "missing key 'key_id' beside 'private_key'")
         case (nil, nil): break
         }
@@ -155,6 +157,7 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
             return nil
         }
         guard let team else {
+            if reader.has("team_id") { throw .alreadyReported }
             throw ConfigurationError(.configMissingKey, at: key.location, "missing key 'team_id' in \(reader.title)")
         }
         return Developer(team: team.text, key: key.value, location: key.location)
@@ -227,8 +230,9 @@ extension AppleConfiguration {
                 "nonce", .choice(NoncePolicy.allCases.map(\.rawValue)), default: "optional",
                 "Whether a login needs a nonce; `required` accepts only those that the gateway issued."),
             .optional(
-                "nonce_form", .choice(NonceForm.allCases.map(\.rawValue)), default: "raw",
-                "The form in which the app puts the nonce into its request to Apple."),
+                "nonce_form", NonceForms.shape, default: "raw",
+                "The form in which apps put the nonce into their requests to Apple: one for all, or one for each of "
+                    + "`audiences`."),
             .optional(
                 "login_max_age", .duration, default: "10m", "How long after its `iat` a token is accepted for a login."),
             .optional("team_id", DeveloperID.shape, "The id of the developer team: ten capitals and digits."),
@@ -266,5 +270,22 @@ extension AppleConfiguration {
                 diagnostics.error(.configBadValue, at: entry.location, "\(key): an empty string matches nothing")
             }
         }
+        for audience in audiences {
+            guard let reason = Self.strangeness(of: audience.value) else { continue }
+            diagnostics.warning(
+                .configBadValue, at: audience.location, "audiences: no token has '\(audience.value)': \(reason)")
+        }
+        nonceForms.validate(audiences, into: &diagnostics)
+    }
+
+    /// Why no token can be for an audience; `nil` if one can.
+    private static func strangeness(of audience: String) -> String? {
+        let isNumber = !audience.isEmpty && audience.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        if isNumber { return "it is the number of an app in the store, not its bundle id" }
+        let team = audience.utf8.prefix { $0 != UInt8(ascii: ".") }
+        let isTeam =
+            team.count == 10 && team.count < audience.utf8.count
+            && team.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+        return isTeam ? "it begins with the id of a team, which bundle ids in tokens do not have" : nil
     }
 }

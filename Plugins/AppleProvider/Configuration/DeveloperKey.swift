@@ -7,18 +7,48 @@ struct DeveloperKey: Sendable {
     /// The `kid` of client secrets.
     let id: String
     let key: PrivateKey
+    /// Where the key is from, for operators: its file, or the key of the configuration.
+    let origin: String
 
-    /// - Parameter pem: the content of the file.
+    /// - Parameters:
+    ///   - pem: the content of the file.
+    ///   - file: the path of the file; `nil` for a key in the configuration.
     /// - Throws: `config.bad_value` that names what the file is, for anything but an unencrypted P-256 key in PKCS #8.
-    init(id: String, pem: Located<Secret>) throws(ConfigurationError) {
-        if let other = pem.value.withBytes({ Self.otherKind(of: $0) }) { throw Self.notAKey(pem, other) }
+    init(id: String, pem: Located<Secret>, file: FilePath?) throws(ConfigurationError) {
+        let text = pem.value.withBytes { Secret(Self.withLineBreaks($0)) }
+        if let other = text.withBytes({ Self.otherKind(of: $0) }) { throw Self.notAKey(pem, other) }
         do throws(CryptoError) {
-            key = try PrivateKey(pem: pem.value)
+            key = try PrivateKey(pem: text)
         } catch {
-            throw Self.notAKey(pem, "a PKCS #8 key that is damaged, or of another kind than P-256")
+            throw Self.notAKey(pem, text.withBytes { PrivateKeyKind.find(in: $0) } ?? "a damaged PKCS #8 key")
         }
-        guard case .p256 = key.publicKey.parts else { throw Self.notAKey(pem, "an RSA key") }
+        guard case .p256 = key.publicKey.parts else {
+            throw Self.notAKey(pem, text.withBytes { PrivateKeyKind.find(in: $0) } ?? "an RSA key")
+        }
         self.id = id
+        origin = file.map { "private_key_file '\($0.text)'" } ?? "private_key"
+    }
+
+    /// The text with line breaks where it has the two characters `\n`, as in the lines of a `.env` file.
+    private static func withLineBreaks(_ bytes: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count)
+        var rest = bytes[...]
+        while let byte = rest.popFirst() {
+            let (isBreak, isReturn) = (rest.first == UInt8(ascii: "n"), rest.first == UInt8(ascii: "r"))
+            if byte == UInt8(ascii: "\\"), isBreak || isReturn {
+                rest.removeFirst()
+                if isBreak { text.append(0x0A) }
+            } else {
+                text.append(byte)
+            }
+        }
+        return text
+    }
+
+    /// The path in `private_key_file`, if that is given.
+    static func file(in reader: inout ConfigurationReader) -> FilePath? {
+        reader.node("private_key_file").flatMap { try? FilePath(decoding: $0) }
     }
 
     private static func notAKey(_ pem: Located<Secret>, _ other: String) -> ConfigurationError {
@@ -81,7 +111,9 @@ struct DeveloperKeyBlock: ConfigurationDecodable {
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let id: DeveloperID = try reader.required("key_id")
-        key = try DeveloperKey(id: id.text, pem: try reader.secret("private_key"))
+        let file = DeveloperKey.file(in: &reader)
+        let pem = try reader.secret("private_key")
+        key = try DeveloperKey(id: id.text, pem: pem, file: file)
     }
 
     static var grammar: ConfigurationGrammar? {

@@ -23,8 +23,8 @@ extension AppleProvider: Refreshing {
         let ready = try await client.reserved(until: deadline)
         switch try await ready.requestToken(fields, for: grant.client, until: deadline) {
         case .granted: return .valid
-        case .refused(.invalidGrant): return .revoked
-        case .refused(let error): throw .apiRefused(error)
+        case .refused(.invalidGrant, _): return .revoked
+        case .refused(let error, _): throw .apiRefused(error)
         case .throttled: throw .apiThrottled
         case .unknown(let what): throw .apiBadResponse(what)
         }
@@ -54,8 +54,8 @@ extension AppleProvider: Revoking {
         let ready = try await client.reserved(until: deadline)
         switch try await ready.revoke(grant.token, for: grant.client, until: deadline) {
         // Apple calls a token invalid that was revoked before.
-        case .revoked, .failed(.refused(.invalidGrant)): return
-        case .failed(.refused(let error)): throw .apiRefused(error)
+        case .revoked, .failed(.refused(.invalidGrant, _)): return
+        case .failed(.refused(let error, _)): throw .apiRefused(error)
         case .failed(.throttled): throw .apiThrottled
         case .failed(.granted): throw .apiBadResponse("tokens instead of a revocation")
         case .failed(.unknown(let what)): throw .apiBadResponse(what)

@@ -5,39 +5,62 @@ public import MartletProvider
 extension AppleProvider: SigningIn {
     /// Authenticates a login by its identity token, to which the other members must be bound.
     ///
-    /// The nonce is consumed after the checks, so that only the holder of a valid token can consume it. A code is
-    /// exchanged last, if a key is configured, because it can be sent only once.
+    /// Nonce and code are used up after the checks, so that only the holder of a valid token can do that, and only if
+    /// the gateway approves the identity. A code is exchanged last, if a key is configured, because it can be sent only
+    /// once.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
         let request = try LoginRequest(form)
+        let (token, nonce) = try await verified(request, in: context)
+        let proved = SignIn(
+            identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
+        try await context.approve(proved)
+        let code = request.authorizationCode
+        let consume = { @Sendable () async throws(AuthenticationError) -> SignIn in
+            do throws(AppleError) {
+                return try await use(nonce, code, of: token, proved, in: context)
+            } catch {
+                throw Self.authenticationError(error)
+            }
+        }
+        let usesUp = nonce.map { configuration.nonce == .required || self.context.isIssued($0) } ?? false
+        guard usesUp || (client != nil && code != nil),
+            let ledger = LoginLedger(request, in: context, of: self.context)
+        else { return try await consume() }
+        return try await ledger.run(until: context.deadline, consume)
+    }
+
+    /// - Returns: the token, and the nonce to consume, if there is one.
+    private func verified(
+        _ request: LoginRequest, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> (VerifiedToken, nonce: String?) {
         var log = CheckLog(recorded: false)
         do throws(AppleError) {
             let token = try await verifyFetchingKey(request.identityToken, for: .login, at: context.now, log: &log)
             let checks = LoginChecks(request: request, configuration: configuration, token: token)
             try checks.checkUser()
             try checks.checkCode()
-            let nonce = try checks.checkNonce()
-            // Before anything is consumed: without capacity for the call the app can repeat the login.
-            let client = request.authorizationCode == nil ? nil : try await client?.reserved(until: context.deadline)
-            if let nonce { try await consume(nonce, in: context) }
-            var grant: ProviderGrant?
-            var isExchanged = false
-            if let client, let code = request.authorizationCode {
-                // Of an app: Apple rejects a redirect_uri.
-                let holder = CodeExchange.Holder(
-                    clientID: token.audience, redirectURI: nil,
-                    codeVerifier: nil)
-                grant = try await CodeExchange(provider: self, client: client)
-                    .run(code, of: holder, with: token, in: context).grant
-                isExchanged = true
-            }
-            return SignIn(
-                identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:],
-                grant: grant, isFresh: isExchanged)
+            return (token, try checks.checkNonce())
         } catch {
             throw Self.authenticationError(error)
         }
+    }
+
+    /// Uses up what can be used once.
+    private func use(
+        _ nonce: String?, _ code: Secret?, of token: VerifiedToken, _ proved: SignIn, in context: AuthenticationContext
+    ) async throws(AppleError) -> SignIn {
+        // Before anything is consumed: without capacity for the call the app can repeat the login.
+        let client = code == nil ? nil : try await client?.reserved(until: context.deadline)
+        if let nonce { try await consume(nonce, in: context) }
+        guard let client, let code else { return proved }
+        // Of an app: Apple rejects a redirect_uri.
+        let holder = CodeExchange.Holder(clientID: token.audience, redirectURI: nil, codeVerifier: nil)
+        let exchanged = try await CodeExchange(provider: self, client: client)
+            .run(code, of: holder, with: token, in: context)
+        return SignIn(
+            identity: proved.identity, storedClaims: proved.storedClaims, grant: exchanged.grant, isFresh: true)
     }
 
     /// Consumes a nonce; under `optional` it may also be the app's own, which the store does not know.

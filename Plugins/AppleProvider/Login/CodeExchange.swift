@@ -44,8 +44,8 @@ struct CodeExchange: Sendable {
         let granted: TokenResponse.Granted
         switch try await client.requestToken(fields, for: holder.clientID, until: context.deadline) {
         case .granted(let tokens): granted = tokens
-        case .refused(.invalidGrant): throw .codeRejected
-        case .refused(let error): throw .apiRefused(error)
+        case .refused(.invalidGrant, _): throw .codeRejected
+        case .refused(let error, _): throw .apiRefused(error)
         case .throttled: throw .apiThrottled
         case .unknown(let what): throw .apiBadResponse(what)
         }

@@ -44,9 +44,10 @@ struct LoginChecks {
         guard let nonce = request.nonce, let claim else {
             // Accepting a nonce in only one of them would let the holder of a stolen token leave its nonce out.
             if request.nonce == nil, claim == nil, configuration.nonce == .optional { return nil }
-            throw .nonceMissing
+            throw request.nonce == nil ? .nonceNotSent : .nonceMissing
         }
-        guard Self.areEqual(Self.sent(nonce, as: configuration.nonceForm), claim) else { throw .nonceMismatch }
+        let sent = Self.sent(nonce, as: configuration.nonceForm(of: token.audience))
+        guard Self.areEqual(sent, claim) else { throw .nonceMismatch }
         return nonce
     }
 

@@ -26,10 +26,8 @@ extension AppleProvider: Redirecting {
         if !web.scopes.isEmpty {
             parameters.append((name: "scope", value: web.scopes.map(\.rawValue).joined(separator: " ")))
         }
-        parameters += [
-            (name: "state", value: attempt.state),
-            (name: "nonce", value: LoginChecks.sent(attempt.nonce, as: configuration.nonceForm)),
-        ]
+        let nonce = LoginChecks.sent(attempt.nonce, as: configuration.nonceForm(of: web.clientID.value))
+        parameters += [(name: "state", value: attempt.state), (name: "nonce", value: nonce)]
         if web.usesCodeChallenge.value {
             parameters += [
                 (name: "code_challenge", value: attempt.codeChallenge), (name: "code_challenge_method", value: "S256"),

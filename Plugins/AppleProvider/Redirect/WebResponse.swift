@@ -52,7 +52,8 @@ struct WebChecks {
             throw .badAudience("aud is not the client of the website")
         }
         guard let nonce = try token.claims.binding(.nonce) else { throw .nonceMissing }
-        guard LoginChecks.areEqual(nonce, LoginChecks.sent(attempt.nonce, as: configuration.nonceForm)) else {
+        let sent = LoginChecks.sent(attempt.nonce, as: configuration.nonceForm(of: clientID))
+        guard LoginChecks.areEqual(nonce, sent) else {
             throw .nonceMismatch
         }
     }

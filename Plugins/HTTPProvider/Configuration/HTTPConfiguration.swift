@@ -48,6 +48,8 @@ public struct HTTPConfiguration: ConfigurationDecodable {
     let address: Located<ServiceAddress>
     let accepts: [AcceptRule]
     let signIn: Bool
+    /// Whose identifier upstreams get for a credential.
+    let subjectSource: SubjectSource
     let signingKey: Located<Secret>?
     let timeout: Duration
     let cache: Cache
@@ -56,6 +58,9 @@ public struct HTTPConfiguration: ConfigurationDecodable {
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         signIn = reader.optional("sign_in", default: false)
+        let source: Located<Source>? = reader.optional("subject_source")
+        // Machines have no use for an account each; users who log in have one anyway.
+        subjectSource = (source?.value ?? (signIn ? .account : .provider)) == .account ? .account : .provider
         signingKey = reader.optionalSecret("signing_key")
         timeout = reader.optional("timeout", default: .seconds(1), in: .milliseconds(50) ... .seconds(10))
         cache = reader.block("cache") ?? Cache()
@@ -67,6 +72,11 @@ public struct HTTPConfiguration: ConfigurationDecodable {
                 .configMissingKey, at: reader.location, "\(reader.title) needs accepts, or sign_in: true, or both")
         }
         address = try reader.required("url")
+    }
+
+    /// `subject_source`, as a value of the configuration.
+    private enum Source: String, Sendable, CaseIterable, ConfigurationValue {
+        case account, provider
     }
 
     /// A part of the request, as a value of the configuration.
@@ -92,6 +102,10 @@ public struct HTTPConfiguration: ConfigurationDecodable {
                 "The credentials that are sent; each entry has one of the next four keys."),
             .optional(
                 "sign_in", .boolean, default: "false", "Whether the bodies of logins are sent to the service, too."),
+            .optional(
+                "subject_source", .choice(Source.allCases.map(\.rawValue)),
+                "Who a credential is: an account, or `<provider>:<subject>`; by default `account` with `sign_in`, else "
+                    + "`provider`."),
             .optional("timeout", .duration, default: "1s", "The timeout of a call, with the time that it waits."),
             .optional("cache", .block(of: Cache.self), default: "{}", "Which responses are reused."),
             .optional(

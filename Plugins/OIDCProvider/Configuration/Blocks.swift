@@ -71,6 +71,7 @@ struct OIDCWebBlock: ConfigurationDecodable {
     let authorizationURL: Located<URLText>?
     let tokenURL: Located<URLText>?
     let userInfoURL: Located<URLText>?
+    let parameters: AuthorizationParameters
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         scopes = reader.optional("scope", default: ["openid"])
@@ -81,6 +82,7 @@ struct OIDCWebBlock: ConfigurationDecodable {
         authorizationURL = reader.optional("authorization_url")
         tokenURL = reader.optional("token_url")
         userInfoURL = reader.optional("userinfo_url")
+        parameters = try AuthorizationParameters(from: &reader)
         let method = reader.optional("auth_method", as: Located<Method>.self)
         let secret = reader.optionalSecret("client_secret")
         let id = try ClientAuthentication.clientID(&reader)
@@ -134,6 +136,13 @@ struct OIDCWebBlock: ConfigurationDecodable {
                 "pkce", .boolean, default: "true", "Whether codes are bound to the browser by a `code_challenge`."),
             .optional(
                 "userinfo", .boolean, default: "false", "Whether claims of the userinfo endpoint are added."),
+            .optional(
+                "parameters", .map(.text),
+                "Further parameters of the authorization request, such as `prompt` or `audience`."),
+            .optional(
+                "forward", .list(.text, nonEmpty: true),
+                "Arguments of the link that begins a sign-in which the authorization request gets, such as `login_hint`."
+            ),
             .optional("authorization_url", .url, "The authorization endpoint, instead of the discovered one."),
             .optional("token_url", .url, "The token endpoint, instead of the discovered one."),
             .optional("userinfo_url", .url, "The userinfo endpoint, instead of the discovered one."),

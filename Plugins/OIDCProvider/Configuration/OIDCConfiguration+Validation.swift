@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletJSON
 
 extension OIDCConfiguration {
     /// Whether something has to be looked up in the issuer's discovery document.
@@ -18,9 +19,7 @@ extension OIDCConfiguration {
             diagnostics.error(.configBadValue, at: issuer.location, "issuers: an empty string matches nothing")
         }
         if case .url(let url) = keys { Self.check(url, "jwks_url", into: &diagnostics) }
-        if let claim = subjectClaim, claim.value.isEmpty {
-            diagnostics.error(.configBadValue, at: claim.location, "subject_claim: must name a claim")
-        } else if let claim = subjectClaim, Self.changingClaims.contains(claim.value) {
+        if let claim = subjectClaim, !claim.value.isNested, Self.changingClaims.contains(claim.value.name) {
             diagnostics.warning(
                 .configInsecure, at: claim.location,
                 "subject_claim: '\(claim.value)' may be given to another user later; use a claim that never is")

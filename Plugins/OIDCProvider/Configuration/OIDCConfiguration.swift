@@ -1,6 +1,7 @@
 public import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
+internal import MartletJSON
 public import MartletProvider
 
 /// The block of a provider whose `kind` is `oidc`.
@@ -21,6 +22,8 @@ public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
     let keys: Keys
     /// Any of them must be in `aud`.
     let audiences: NonEmpty<Located<String>>
+    /// The claim that names the audience of bearer tokens, if it is not `aud`.
+    let audienceClaim: ClaimPath?
     let algorithms: Set<SignatureAlgorithm>
     /// Whether bearer tokens must be access tokens (RFC 9068).
     let demandsAccessTokens: Bool
@@ -31,12 +34,12 @@ public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
     /// The accepted values of `azp`; `nil` for any, or none.
     let authorizedParties: [String]?
     /// The claim that identifies the user, if it is not `sub`.
-    let subjectClaim: Located<String>?
+    let subjectClaim: Located<ClaimPath>?
     let renames: [ClaimRename]
     /// How long after `exp` a token is still accepted.
     let leeway: Duration
     /// How long after `iat` a bearer token is accepted.
-    let maximumAge: Duration
+    let maximumAge: AgeLimit
     /// The timeout of one call to the issuer.
     let timeout: Duration
     /// What opaque tokens begin with.
@@ -60,10 +63,11 @@ public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
         dpop = reader.optional("dpop", default: .off)
         isBound = reader.optional("bound", default: false)
         authorizedParties = reader.optional("authorized_parties", as: NonEmpty<String>.self)?.elements
-        subjectClaim = reader.optional("subject_claim", as: Located<String>.self)
-        renames = reader.optional("rename", as: RenameMap.self)?.renames ?? preset.renames
+        subjectClaim = reader.optional("subject_claim", as: Located<ClaimPath>.self)
+        audienceClaim = reader.optional("audience_claim")
+        renames = ClaimRename.read(&reader) ?? preset.renames
         leeway = reader.optional("leeway", default: .zero, in: .zero ... .seconds(300))
-        maximumAge = reader.optional("max_age", default: .seconds(86_400), in: .seconds(1) ... .seconds(30 * 86_400))
+        maximumAge = reader.optional("max_age", default: AgeLimit.day)
         timeout = reader.optional("timeout", default: .seconds(5), in: .milliseconds(100) ... .seconds(60))
         prefixes = reader.blocks("accepts", as: AcceptBlock.self).map(\.value.bearerPrefix)
         introspection = reader.block("introspection", as: IntrospectionBlock.self)
@@ -194,14 +198,21 @@ extension OIDCConfiguration {
             .optional(
                 "authorized_parties", .list(.text, nonEmpty: true),
                 "The clients whose bearer tokens are accepted; `azp` is required then."),
-            .optional("subject_claim", .text, default: "sub", "The claim that identifies the user."),
             .optional(
-                "rename", .map(.text),
+                "subject_claim", .claim, default: "sub", "The claim that identifies the user: a text or a whole number."
+            ),
+            .optional(
+                "audience_claim", .claim, default: "aud",
+                "The claim of bearer tokens that must have one of `audiences`, such as `client_id`."),
+            .optional(
+                "rename", ClaimRename.shape,
                 "New names of claims, for rules and headers; not `iss`, `sub`, `aud`, `exp`, `iat`, `nbf`, `azp` or `cnf`."
             ),
             .optional("leeway", .duration, default: "0s", "How long after its `exp` a token is still accepted."),
             .optional(
-                "max_age", .duration, default: "24h", "How long after its `iat` a token is accepted as a bearer token."),
+                "max_age", .either([.duration, .choice(["off"])]), default: "24h",
+                "How long after its `iat` a token is accepted as a bearer token; `off`: until it expires, also without"
+                    + " `iat`."),
             .optional(
                 "timeout", .duration, default: "5s",
                 "The timeout of a call to the issuer; keys are fetched with `jwks.fetch_timeout`."),

@@ -1,6 +1,7 @@
 internal import MartletConfig
 private import MartletCore
 internal import MartletJOSE
+internal import MartletJSON
 
 /// `preset`: what is known of a service, so that its keys need not be written; a key that is written wins.
 enum Preset: String, CaseIterable, ConfigurationValue {
@@ -39,9 +40,12 @@ enum Preset: String, CaseIterable, ConfigurationValue {
             let issuer = try tenant.map { (tenant) throws(ConfigurationError) in
                 "https://login.microsoftonline.com/\(try Self.tenantID(tenant))/v2.0"
             }
-            return Values(issuer: issuer, renames: [ClaimRename(from: "scp", to: "scope")])
+            return Values(issuer: issuer, renames: [ClaimRename(from: "scp", to: "scope", isDefault: true)])
         case .line: return Values(issuer: "https://access.line.me", algorithm: .es256)
-        case .keycloak: return Values(issuer: base.map { Self.withoutSlash($0.value.text) })
+        case .keycloak:
+            return Values(
+                issuer: base.map { Self.withoutSlash($0.value.text) },
+                renames: [ClaimRename(from: ClaimPath("realm_access", "roles"), to: "roles", isDefault: true)])
         case .auth0: return Values(issuer: base.map { Self.withoutSlash($0.value.text) + "/" })
         }
     }
@@ -71,41 +75,5 @@ enum Preset: String, CaseIterable, ConfigurationValue {
                 "tenant: must be the id of a directory, 36 characters in lower case: tokens name no other tenant")
         }
         return tenant.value
-    }
-}
-
-/// One entry of `rename`.
-struct ClaimRename: Sendable {
-    let from: String
-    let to: String
-}
-
-/// `rename`: new names of claims, for rules and headers.
-struct RenameMap: ConfigurationValue {
-    /// Claims that mean what the token says: nothing else may take their names.
-    private static let fixed = ["iss", "sub", "aud", "exp", "iat", "nbf", "azp", "cnf"]
-    private static let maximumNameBytes = 255
-
-    let renames: [ClaimRename]
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        guard let entries = node.entries else {
-            throw node.error(.configWrongType, "must be a block of claims and their new names")
-        }
-        var renames: [ClaimRename] = []
-        for entry in entries {
-            let name = try entry.value.text()
-            guard (1...Self.maximumNameBytes).contains(name.utf8.count), !entry.key.value.isEmpty else {
-                throw entry.value.error(.configBadValue, "a name of a claim has 1 to \(Self.maximumNameBytes) bytes")
-            }
-            guard !Self.fixed.contains(where: { name.hasSameBytes(as: $0) }) else {
-                throw entry.value.error(.configBadValue, "no other claim can be named '\(name)'")
-            }
-            guard !renames.contains(where: { $0.to.hasSameBytes(as: name) }) else {
-                throw entry.value.error(.configDuplicateName, "two claims cannot both be named '\(name)'")
-            }
-            renames.append(ClaimRename(from: entry.key.value, to: name))
-        }
-        self.renames = renames
     }
 }

@@ -26,7 +26,9 @@ struct Introspector: Sendable {
         self.context = context
         timeout = configuration.timeout
         prefixes = configuration.prefixes.map { Array($0.value.utf8) }
-        checks = OIDCChecklist(.response, configuration, maximumAge: configuration.maximumAge, headers: headers)
+        checks = OIDCChecklist(
+            .response, configuration, maximumAge: configuration.maximumAge.value,
+            maximumTokenBytes: context.maximumTokenBytes, headers: headers)
     }
 
     /// What tokens may begin with.
@@ -41,7 +43,7 @@ struct Introspector: Sendable {
     func run(
         _ credential: Credential, in request: AuthenticationContext, log: inout CheckLog
     ) async throws(OIDCError) -> VerifiedClaims {
-        let token = try log.check("form") { () throws(OIDCError) in try Self.text(of: credential) }
+        let token = try log.check("form") { () throws(OIDCError) in try text(of: credential) }
         let result: Result<JSONObject, OIDCError>
         do throws(OIDCError) { result = .success(try await ask(token, until: request.deadline)) } catch {
             result = .failure(error)
@@ -55,10 +57,11 @@ struct Introspector: Sendable {
         return try checks.run(response: response, at: request.now, log: &log, reusableFor: block.cache)
     }
 
-    private static func text(of credential: Credential) throws(OIDCError) -> String {
+    private func text(of credential: Credential) throws(OIDCError) -> String {
         try credential.withBytes { (token) throws(OIDCError) in
-            guard token.count <= BearerToken.maximumBytes else {
-                throw .rejected("token_too_large", "the token has \(token.count) bytes")
+            let limit = context.maximumTokenBytes
+            guard token.count <= limit else {
+                throw .rejected("token_too_large", "the token has \(token.count) bytes, more than \(limit)")
             }
             guard token.allSatisfy(BearerToken.isAllowed) else {
                 throw .rejected("malformed", "the token has a character that no bearer token has")

@@ -21,7 +21,7 @@ final class Discovery: Sendable {
         var fetches = 0
         var failures = 0
         var failuresInARow = 0
-        var lastError: ErrorCode?
+        var lastError: OIDCError?
         var dueAt: MonotonicTime?
     }
 
@@ -32,6 +32,8 @@ final class Discovery: Sendable {
         let fetches: Int
         let failures: Int
         let lastError: ErrorCode?
+        /// What was wrong with the last attempt.
+        let lastMessage: String?
     }
 
     private let issuer: String
@@ -72,7 +74,7 @@ final class Discovery: Sendable {
         return state.withLock { state in
             Status(
                 hasDocument: state.document != nil, age: state.obtained.map { now.since($0) }, fetches: state.fetches,
-                failures: state.failures, lastError: state.lastError)
+                failures: state.failures, lastError: state.lastError?.code, lastMessage: state.lastError?.message)
         }
     }
 
@@ -137,8 +139,8 @@ final class Discovery: Sendable {
             let longest = state.document == nil ? Self.longestRetryWithoutDocument : Self.longestRetry
             let doubled = Self.firstRetry * (1 << min(state.failuresInARow &- 1, 16))
             state.dueAt = now + min(doubled, longest) * Double.random(in: 0.8...1)
-            defer { state.lastError = error.code }
-            return state.lastError != error.code
+            defer { state.lastError = error }
+            return state.lastError?.code != error.code || state.lastError?.message != error.message
         }
         guard isNew else { return }
         context.logger.warning(

@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 private import MartletJSON
+private import MartletProvider
 
 /// What an issuer publishes about itself (OpenID Connect Discovery §3), as far as the gateway uses it.
 struct DiscoveryDocument: Sendable {
@@ -28,15 +29,24 @@ struct DiscoveryDocument: Sendable {
         guard let object = (try? JSON.parse(bytes, limits: Self.limits))?.object else {
             throw .unavailable("discovery_bad_document", "the discovery document is not a JSON object")
         }
-        guard let named = object["issuer"]?.string, named.hasSameBytes(as: issuer) else {
-            throw .unavailable("discovery_bad_issuer", "the discovery document is of another issuer")
-        }
+        try Self.checkIssuer(object["issuer"]?.string, issuer)
         let isLocal = URLText(issuer)?.scheme == "http"
         keysURL = try Self.url("jwks_uri", in: object, isLocal)
         authorizationURL = try Self.url("authorization_endpoint", in: object, isLocal)
         tokenURL = try Self.url("token_endpoint", in: object, isLocal)
         userInfoURL = try Self.url("userinfo_endpoint", in: object, isLocal)
         namesIssuerInResponses = object["authorization_response_iss_parameter_supported"] == true
+    }
+
+    private static func checkIssuer(_ named: String?, _ issuer: String) throws(OIDCError) {
+        guard let named else { throw .unavailable("discovery_bad_issuer", "the discovery document names no issuer") }
+        guard !named.hasSameBytes(as: issuer) else { return }
+        let shown = ShownText.make(named)
+        let isSlash = named.hasSameBytes(as: issuer + "/") || issuer.hasSameBytes(as: named + "/")
+        throw .unavailable(
+            "discovery_bad_issuer",
+            "the discovery document is of the issuer \(shown), not \(ShownText.make(issuer))"
+                + (isSlash ? ": write 'issuer: \(shown)', which differs by the final slash alone" : ""))
     }
 
     /// An endpoint: https, or a loopback address where the issuer is one; a remote document must not make the gateway

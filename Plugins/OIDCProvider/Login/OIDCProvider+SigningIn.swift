@@ -38,8 +38,8 @@ extension OIDCProvider: SigningIn {
     ) throws(OIDCError) -> String? {
         if policy == .off { return nil }
         // Accepting a nonce in only one of them would let the holder of a stolen token leave its nonce out.
-        if policy == .optional, sent == nil, !verified.payload.has("nonce") { return nil }
-        guard let sent else { throw .rejected("nonce_missing", "nonce missing from the body or the token") }
+        if policy == .optional, sent == nil, verified.payload.present("nonce") == nil { return nil }
+        guard let sent else { throw OIDCError(.incomplete("nonce"), "nonce_missing", "nonce missing from the body") }
         try IdentityTokenBinding(payload: verified.payload).checkNonce(sent)
         return sent
     }

@@ -9,6 +9,8 @@ internal import MartletProvider
 struct CodeFlow {
     /// How long after `iat` an ID token is accepted: it was issued for the code a moment ago.
     static let maximumTokenAge = Duration.seconds(600)
+    /// The maximum length of an ID token, which is never in a header.
+    static let maximumTokenBytes = 64 * 1024
     /// Longer than any code is valid: ten minutes at most (RFC 6749 §4.1.2).
     private static let claimLifetime = Duration.seconds(900)
 
@@ -33,7 +35,7 @@ struct CodeFlow {
         try IdentityTokenBinding(payload: verified.payload)
             .checkAccessToken(granted.accessToken, algorithm: verified.algorithm)
         guard web.fetchesUserInfo else { return SignIn(identity: verified.identity, isFresh: true) }
-        let claims = try await userInfo(granted.accessToken, of: verified, by: client, until: context.deadline)
+        let claims = try await userInfo(granted.accessToken, of: verified, by: client, in: context)
         return SignIn(identity: verified.identity.withClaims(claims), isFresh: true)
     }
 
@@ -64,10 +66,13 @@ struct CodeFlow {
             .form(fields + web.client.fields), to: endpoints.token, headers: web.client.headers, until: deadline)
         switch TokenResponse(response) {
         case .granted(let granted): return granted
-        case .refused("invalid_grant"): throw .rejected("code_rejected", "the issuer did not accept the code")
-        case .refused(let error):
-            provider.context.logger.error("issuer refused a code exchange", ("error", error))
-            throw .unavailable("exchange_refused", "the issuer refused a code exchange: \(error)")
+        case .refused(let rejection) where rejection.error.hasSameBytes(as: "invalid_grant"):
+            rejection.log("issuer did not accept a code", of: web.client.id, to: provider.context.logger)
+            throw .rejected("code_rejected", "the issuer did not accept the code")
+        case .refused(let rejection):
+            rejection.log("issuer refused a code exchange", of: web.client.id, to: provider.context.logger)
+            throw .unavailable(
+                "exchange_refused", "the issuer refused a code exchange: \(ShownText.make(rejection.error))")
         case .throttled:
             throw OIDCError(.throttled(response.retryAfter), "api_throttled", "the issuer limits the rate of calls")
         case .unknown(let what):
@@ -78,23 +83,21 @@ struct CodeFlow {
 
     /// The claims of the token, and those that only the userinfo endpoint has (OIDC Core §5.3).
     private func userInfo(
-        _ accessToken: Secret, of verified: VerifiedClaims, by client: IssuerClient, until deadline: MonotonicTime
+        _ accessToken: Secret, of verified: VerifiedClaims, by client: IssuerClient, in context: AuthenticationContext
     ) async throws(OIDCError) -> JSONObject {
         guard let url = endpoints.userInfo else {
             throw .unavailable("discovery_unavailable", "the issuer has no userinfo endpoint")
         }
         let response = try await client.send(
-            .none, to: url, headers: [(name: "Authorization", value: "Bearer \(accessToken.text)")], until: deadline)
-        let limits = JSONLimits(maximumDepth: 16, maximumBytes: IssuerClient.maximumBytes)
-        guard response.status == 200, let object = (try? JSON.parse(response.body, limits: limits))?.object else {
-            throw .unavailable("api_bad_response", "userinfo: status \(response.status), or no JSON object")
-        }
+            .none, to: url, headers: [(name: "Authorization", value: "Bearer \(accessToken.text)")],
+            until: context.deadline)
+        let object = try await UserInfoResponse(provider: provider, client: web.client.id).read(response, at: context.now)
         // Otherwise the claims could be those of the owner of another access token.
         guard let subject = object["sub"]?.string, let own = verified.payload["sub"]?.string,
             subject.hasSameBytes(as: own)
         else { throw .rejected("userinfo_mismatch", "sub of userinfo is not that of the ID token") }
         var all = verified.payload
-        for member in object.members where !all.has(member.name) && !Self.isOfTokens(member.name) {
+        for member in object.members where all.present(member.name) == nil && !Self.isOfTokens(member.name) {
             all[member.name] = member.value
         }
         return try ClaimNormalizer(renames: provider.configuration.renames).normalize(all)
@@ -123,7 +126,7 @@ struct IdentityTokenBinding {
     /// The token must have the nonce of the request.
     func checkNonce(_ nonce: String) throws(OIDCError) {
         guard let claim = payload["nonce"]?.string else {
-            throw .rejected("nonce_missing", "nonce missing from the body or the token")
+            throw .rejected("nonce_missing", "nonce missing from the token")
         }
         guard ConstantTime.areEqual(Array(claim.utf8), Array(nonce.utf8)) else {
             throw .rejected("nonce_mismatch", "the nonce of the token is another")
@@ -133,7 +136,7 @@ struct IdentityTokenBinding {
     /// The access token must be the one that was issued with the ID token, where that says (OIDC Core §3.1.3.6).
     func checkAccessToken(_ token: Secret, algorithm: SignatureAlgorithm?) throws(OIDCError) {
         // No hash is defined for EdDSA.
-        guard let expected = payload["at_hash"], let hash = algorithm.flatMap(Self.hash) else { return }
+        guard let expected = payload.present("at_hash"), let hash = algorithm.flatMap(Self.hash) else { return }
         let digest = token.withBytes { hash.digest($0) }
         let half = Base64URL.encode(Array(digest.prefix(hash.length / 2)))
         guard let text = expected.string, ConstantTime.areEqual(Array(text.utf8), Array(half.utf8)) else {

@@ -6,10 +6,11 @@ struct CodeResponse {
     /// A code, or an error.
     enum Result {
         case code(Secret)
-        case failed(String)
+        case failed(IssuerRejection)
     }
 
     private static let maximumErrorBytes = 128
+    private static let maximumDescriptionBytes = 4096
     private static let maximumIssuerBytes = 2048
     private static let maximumCodeBytes = 4096
 
@@ -20,7 +21,8 @@ struct CodeResponse {
     init(_ fields: CallbackFields) throws(AuthenticationError) {
         issuer = try fields.text("iss", maximumBytes: Self.maximumIssuerBytes)
         if let error = try fields.text("error", maximumBytes: Self.maximumErrorBytes) {
-            result = .failed(error)
+            let description = try? fields.text("error_description", maximumBytes: Self.maximumDescriptionBytes)
+            result = .failed(IssuerRejection(error: error, description: description))
         } else {
             result = .code(try fields.requiredSecret("code", maximumBytes: Self.maximumCodeBytes))
         }
@@ -38,5 +40,34 @@ struct CodeResponse {
         guard issuers.contains(where: { issuer.hasSameBytes(as: $0) }) else {
             throw .rejected("bad_issuer", "iss of the response is \(ShownText.make(issuer))")
         }
+    }
+}
+
+/// What an issuer says when it refuses a request (RFC 6749 §4.1.2.1, §5.2).
+struct IssuerRejection {
+    private static let maximumBytes = 256
+
+    let error: String
+    let description: String?
+
+    /// Logs the error with its description, which often has the reason, with a code of the issuer's own.
+    /// - Parameter client: the `client_id` that was refused.
+    func log(_ event: String, of client: String, to logger: Logger) {
+        logger.warning(
+            event, ("error", ShownText.make(error)), ("client_id", client),
+            ("error_description", Self.line(description ?? "")))
+    }
+
+    /// Printable ASCII; other bytes are percent-encoded.
+    private static func line(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            let isPlain = (0x20...0x7E).contains(byte) && byte != 0x25 && byte != 0x22 && byte != 0x5C
+            let next = isPlain ? [byte] : [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            guard bytes.count + next.count <= maximumBytes else { break }
+            bytes += next
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -62,14 +62,16 @@ enum TokenResponse {
 
     case granted(Granted)
     /// 400 or 401 with an error code.
-    case refused(String)
+    case refused(IssuerRejection)
     /// 429: too many requests.
     case throttled
     /// Anything else: what the issuer did is unknown.
     case unknown(String)
 
     private static let limits = JSONLimits(maximumDepth: 16, maximumBytes: IssuerClient.maximumBytes)
-    private static let maximumTokenBytes = 16 * 1024
+    private static let maximumAccessTokenBytes = 16 * 1024
+    /// It is in no header.
+    private static let maximumIdentityTokenBytes = 64 * 1024
 
     init(_ response: HTTPCallResponse) {
         let object = (try? JSON.parse(response.body, limits: Self.limits))?.object
@@ -85,7 +87,9 @@ enum TokenResponse {
         guard object["token_type"]?.string?.lowercased() == "bearer" else {
             return .unknown("token endpoint: token_type is not Bearer")
         }
-        guard let access = token(object["access_token"]), let identity = token(object["id_token"]) else {
+        guard let access = token(object["access_token"], maximumAccessTokenBytes),
+            let identity = token(object["id_token"], maximumIdentityTokenBytes)
+        else {
             return .unknown("token endpoint: no access_token and id_token")
         }
         return .granted(Granted(accessToken: access, identityToken: identity))
@@ -93,12 +97,12 @@ enum TokenResponse {
 
     private static func refused(_ object: JSONObject) -> TokenResponse {
         guard let error = object["error"]?.string else { return .unknown("token endpoint: no error code") }
-        return .refused(ShownText.make(error))
+        return .refused(IssuerRejection(error: error, description: object["error_description"]?.string))
     }
 
     /// A token that can be sent in a header.
-    private static func token(_ value: JSONValue?) -> Secret? {
-        guard let text = value?.string, (1...maximumTokenBytes).contains(text.utf8.count),
+    private static func token(_ value: JSONValue?, _ maximumBytes: Int) -> Secret? {
+        guard let text = value?.string, (1...maximumBytes).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return nil }
         return Secret(text)

@@ -36,7 +36,7 @@ extension OIDCProvider: Redirecting {
                 (name: "code_challenge", value: attempt.codeChallenge), (name: "code_challenge_method", value: "S256"),
             ]
         }
-        if let language { parameters.append((name: "ui_locales", value: language.text)) }
+        parameters += web.parameters.parameters(for: attempt.request, language: language)
         return AuthorizationURL.make(endpoint, parameters)
     }
 
@@ -50,7 +50,7 @@ extension OIDCProvider: Redirecting {
             let endpoints = try await endpoints(of: web)
             try response.checkIssuer(among: configuration.issuers, isRequired: endpoints.namesIssuerInResponses)
             switch response.result {
-            case .failed(let error): return try failure(error)
+            case .failed(let error): return try failure(error, of: web.client.id)
             case .code(let code):
                 let flow = CodeFlow(provider: self, web: web, endpoints: endpoints)
                 return .signedIn(try await flow.run(code, of: callback.attempt, in: context))
@@ -61,12 +61,13 @@ extension OIDCProvider: Redirecting {
     }
 
     /// What an error of the authorization endpoint means (RFC 6749 §4.1.2.1).
-    private func failure(_ error: String) throws(OIDCError) -> RedirectOutcome {
+    private func failure(_ rejection: IssuerRejection, of client: String) throws(OIDCError) -> RedirectOutcome {
+        let error = rejection.error
         if error.hasSameBytes(as: "access_denied") { return .cancelled }
-        context.logger.warning("issuer refused an authorization", ("error", ShownText.make(error)))
+        rejection.log("issuer refused an authorization", of: client, to: context.logger)
         if error.hasSameBytes(as: "temporarily_unavailable") || error.hasSameBytes(as: "server_error") {
             throw .unavailable("issuer_unavailable", "the issuer's page says that it is unavailable")
         }
-        throw .rejected("authorization_failed", "the issuer's page returned an error")
+        throw .rejected("authorization_failed", "the issuer's page returned \(ShownText.make(error))")
     }
 }

@@ -10,7 +10,10 @@ package enum UserName {
     static let maximumBytes = 255
 
     /// The form under which a name is stored, looked up and throttled; `nil` for an invalid name.
-    package static func canonical(_ name: String) -> String? {
+    ///
+    /// White space around it is not a part of it: keyboards add it.
+    package static func canonical(_ text: String) -> String? {
+        let name = trimmed(text)
         guard (1...maximumBytes).contains(name.utf8.count) else { return nil }
         var folded = String.UnicodeScalarView()
         for scalar in name.composed.unicodeScalars {
@@ -22,6 +25,14 @@ package enum UserName {
             key.utf8.count <= maximumBytes
         else { return nil }
         return key
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
+            let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
+        else { return "" }
+        return String(scalars[first...last])
     }
 
     /// One character without its case and width; `nil` if there is no stable form.

@@ -22,8 +22,11 @@ public struct WeChatApp: ConfigurationDecodable {
     /// `wx` and 16 hexadecimal digits.
     public let id: Located<String>
     public let secret: Located<Secret>
+    /// Whether logins of a mini-program may have the code of a phone number.
+    public let phone: Located<Bool>
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        phone = reader.optional("phone", default: Located(false, at: reader.location))
         let id: Located<String>? = Self.recorded(&reader) { (reader) throws(ConfigurationError) in
             try reader.required("app_id")
         }
@@ -49,6 +52,9 @@ public struct WeChatApp: ConfigurationDecodable {
         ConfigurationGrammar([
             .required("variant", .choice(Variant.allCases.map(\.rawValue)), "Where its users sign in."),
             .required("app_id", .pattern("^wx[0-9A-Fa-f]{16}$"), "The application's id at WeChat."),
+            .optional(
+                "phone", .boolean, default: "false",
+                "Whether a login of a mini-program may have a `phone_code`, which is exchanged for the phone number."),
         ])
         .withSecret("app_secret", required: true, "The application's secret at WeChat.")
     }
@@ -58,6 +64,10 @@ public struct WeChatApp: ConfigurationDecodable {
         let digits = id.value.utf8.dropFirst(2)
         if !id.value.hasPrefix("wx") || digits.count != 16 || !digits.allSatisfy(Self.isHexadecimal) {
             diagnostics.error(.configBadValue, at: id.location, "app_id: must be wx and 16 hexadecimal digits")
+        }
+        if phone.value, variant.value != .miniProgram {
+            diagnostics.error(
+                .configBadValue, at: phone.location, "phone: only mini-programs have codes of phone numbers")
         }
         let isPrintable = secret.value.withBytes { $0.allSatisfy { (0x21...0x7E).contains($0) } }
         if !isPrintable {

@@ -10,6 +10,7 @@ struct CodeExchange: Sendable {
     let configuration: WeChatConfiguration
     let endpoints: WeChatEndpoints
     let client: WeChatClient
+    let tokens: AccountTokens
     let context: ProviderContext
     let now: UnixTime
     let deadline: MonotonicTime
@@ -105,15 +106,25 @@ struct CodeExchange: Sendable {
             )
         }
         let user = try WeChatUser(openID: session.openID, unionID: session.unionID)
-        guard let data = request.data else { return try signIn(user, request, .empty, phone: nil, profileError: nil) }
+        guard let data = request.data else {
+            return try signIn(user, request, .empty, phone: try await phone(of: request), profileError: nil)
+        }
         let check = DataCheck(
             sessionKey: session.key, openID: user.openID, unionID: user.unionID, appID: request.app.id, now: now)
         let userData = check?.userData(in: data)
         let isNew = try await isNew(data, of: request)
         guard let userData, isNew else { throw .badData }
+        let phone = try await phone(of: request) ?? userData.phone
         return try signIn(
-            user, request, Profile(nickname: userData.nickname, avatar: userData.avatar), phone: userData.phone,
+            user, request, Profile(nickname: userData.nickname, avatar: userData.avatar), phone: phone,
             profileError: nil)
+    }
+
+    /// The number of a phone code, which is sent when the user is known: each success is charged.
+    private func phone(of request: LoginRequest) async throws(AuthenticationError) -> String? {
+        guard let code = request.phoneCode else { return nil }
+        let numbers = PhoneNumbers(tokens: tokens, client: client, endpoints: endpoints, deadline: deadline)
+        return try await numbers.number(for: code, of: request.app)
     }
 
     /// Whether encrypted data is seen for the first time.
@@ -139,7 +150,10 @@ struct CodeExchange: Sendable {
             // The profile might have contained the unionid: a failure to fetch it is an outage, not a rejection.
             throw profileError ?? .unionIDMissing
         }
+        // Without the unionid that was due, the user may have an account that the openid does not lead to.
+        let isUncertain = configuration.accountKey == .unionIDPreferred && user.unionID == nil
         return user.signIn(
-            to: request.app.id, profile: profile, phone: phone, key: configuration.accountKey, at: now)
+            to: request.app.id, profile: profile, phone: phone, key: configuration.accountKey,
+            unlessKnown: isUncertain ? profileError : nil, at: now)
     }
 }

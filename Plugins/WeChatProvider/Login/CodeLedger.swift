@@ -39,7 +39,7 @@ struct CodeLedger: Sendable {
         outcomeKey = context.storeKey("outcome:\(digest)")
         tag = request.tag
         isRepeatable = request.isRepeatable
-        seal = OutcomeSeal(code: request.code, binding: claimKey)
+        seal = OutcomeSeal(proof: request.code, purpose: "martlet wechat outcome", binding: claimKey)
         self.sleep = sleep
     }
 

@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletCrypto
-private import MartletJSON
+internal import MartletJSON
 
 /// Verifies a mini-program's data with the session key, which never leaves the gateway.
 ///
@@ -111,7 +111,7 @@ struct DataCheck: Sendable {
     }
 
     /// The phone number in international form, such as `+8613800000000`.
-    private static func phone(in object: JSONObject) -> String? {
+    static func phone(in object: JSONObject) -> String? {
         guard let number = object["purePhoneNumber"]?.string else { return nil }
         let country = object["countryCode"]?.string ?? object["countryCode"]?.int64.map { String($0) } ?? ""
         let digits = Array((country + number).utf8)

@@ -1,3 +1,4 @@
+private import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
 internal import MartletProvider
@@ -12,6 +13,8 @@ struct LoginRequest: Sendable {
     let code: Secret
     /// A mini-program's signed or encrypted data; `nil` for other variants.
     let data: MiniProgramData?
+    /// The code of a mini-program's phone number; `nil` without one.
+    let phoneCode: Secret?
     /// The provider's name: of two providers with the same application only one may send a code.
     private let provider: String
     /// The client's network.
@@ -32,6 +35,24 @@ struct LoginRequest: Sendable {
         data =
             app.variant == .miniProgram
             ? try MiniProgramData(form, decrypts: configuration.decrypts) : nil
+        phoneCode = try Self.phoneCode(of: form, app)
+    }
+
+    /// - Throws: `malformed` where it would be ignored, because the app is not configured for it.
+    private static func phoneCode(
+        of form: SignInForm, _ app: WeChatConfiguration.NamedApp
+    ) throws(AuthenticationError) -> Secret? {
+        let member = "phone_code"
+        guard let code = try form.secret(member), code.count > 0 else { return nil }
+        guard app.app.phone.value else {
+            throw .malformed(
+                .signInBadMember,
+                BodyError(member, .invalid, detail: "The app's entry in the configuration has no `phone: true`."))
+        }
+        guard code.withBytes({ isToken($0, maximum: maximumCodeBytes) }) else {
+            throw .malformed(.signInBadMember, BodyError(member, .invalid))
+        }
+        return code
     }
 
     /// The code of a page.
@@ -44,6 +65,7 @@ struct LoginRequest: Sendable {
         scope = login.repetitionScope
         owner = login.owner
         data = nil
+        phoneCode = nil
     }
 
     /// Selects the entry of `apps`; the name may be omitted if there is only one.
@@ -78,6 +100,9 @@ struct LoginRequest: Sendable {
     /// Equal only for identical requests to the same endpoint in the same scope.
     var tag: [UInt8] {
         let origin = SHA256.digest(Array(provider.utf8)) + (scope.map { [1] + SHA256.digest($0) } ?? [0])
-        return HMACSHA256.authenticate(Array(app.id.utf8) + [0] + origin + (data?.fingerprint ?? []), key: code)
+        var message = Array(app.id.utf8) + [0] + origin
+        if let data { message += data.fingerprint }
+        if let phoneCode { message += [1] + phoneCode.withBytes { SHA256.digest($0) } }
+        return HMACSHA256.authenticate(message, key: code)
     }
 }

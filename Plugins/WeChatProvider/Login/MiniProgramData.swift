@@ -27,6 +27,23 @@ struct MiniProgramData: Sendable {
         encrypted =
             decrypts ? try Self.pair("encrypted_data", "iv", in: form).map { Encrypted(text: $0, vector: $1) } : nil
         if signed == nil, encrypted == nil { return nil }
+        if let encrypted {
+            try Self.check(encrypted.text, "encrypted_data") { !$0.isEmpty && $0.count % AES128CBC.blockLength == 0 }
+            try Self.check(encrypted.vector, "iv") { $0.count == AES128CBC.blockLength }
+        }
+    }
+
+    /// Text that cannot have come from WeChat says nothing about the session key; it is rejected before the code is
+    /// used.
+    private static func check(
+        _ text: Secret, _ member: String, _ isWhole: ([UInt8]) -> Bool
+    ) throws(AuthenticationError) {
+        guard text.withBytes({ decodeBase64($0) }).map(isWhole) != true else { return }
+        throw .malformed(
+            .signInBadMember,
+            BodyError(
+                member, .invalid,
+                detail: "`\(member)` is not WeChat's base64. In a form, `+` has to be sent as `%2B`."))
     }
 
     private static func pair(

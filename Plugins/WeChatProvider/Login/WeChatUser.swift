@@ -36,9 +36,12 @@ struct WeChatUser: Sendable {
     ///
     /// Unionids and openids have separate name spaces, and an openid is unique only within its app, so the subject
     /// contains kind and app. The openid is an alias of the unionid, so that an account created under the openid is
-    /// found again once there is a unionid.
+    /// found again once there is a unionid; and it decides, so that which account it is does not depend on what WeChat
+    /// happens to return.
+    /// - Parameter unlessKnown: the error for an openid without an account, if a unionid was due and not returned.
     func signIn(
-        to app: String, profile: Profile, phone: String?, key: WeChatConfiguration.AccountKey, at now: UnixTime
+        to app: String, profile: Profile, phone: String?, key: WeChatConfiguration.AccountKey,
+        unlessKnown: AuthenticationError?, at now: UnixTime
     ) -> SignIn {
         let byOpenID = "o:\(app):\(openID)"
         let byUnionID = key == .openID ? nil : unionID.map { "u:\($0)" }
@@ -47,7 +50,7 @@ struct WeChatUser: Sendable {
                 providerSubject: byUnionID ?? byOpenID, issuer: Self.issuer,
                 claims: claims(app: app, profile: profile, phone: phone), authTime: now, issuedAt: now,
                 expiresAt: now.advanced(bySeconds: Self.lifetime)),
-            aliases: byUnionID == nil ? [] : [byOpenID])
+            aliases: byUnionID == nil ? [] : [byOpenID], aliasesDecide: true, unlessKnown: unlessKnown)
     }
 
     private func claims(app: String, profile: Profile, phone: String?) -> JSONObject {

@@ -6,9 +6,14 @@ struct WeChatClient: Sendable {
     /// One of WeChat's endpoints; the raw value is its name in logs.
     enum Call: String, Sendable {
         case exchange, userinfo, jscode2session
+        case accountToken = "stable_token"
+        case phoneNumber = "getuserphonenumber"
 
         /// A code is valid for one call, and WeChat treats a second one as theft.
-        var isRepeatable: Bool { self == .userinfo }
+        var isRepeatable: Bool { self == .userinfo || self == .accountToken }
+
+        /// Whether the call has a token instead of the app's secret.
+        var hasToken: Bool { self == .userinfo || self == .phoneNumber }
     }
 
     /// With less time left, no call is made.
@@ -50,11 +55,12 @@ struct WeChatClient: Sendable {
     /// - Parameters:
     ///   - call: the endpoint.
     ///   - url: contains secrets; never logged.
+    ///   - content: the body; a GET without one.
     ///   - app: the entry of `apps`, for logs.
     ///   - read: extracts a value from the response.
     /// - Throws: the meaning of WeChat's error code, or `unavailable` when there is no valid response.
     func send<Value>(
-        _ call: Call, _ url: String, for app: String, until deadline: MonotonicTime,
+        _ call: Call, _ url: String, content: HTTPCall.Content = .none, for app: String, until deadline: MonotonicTime,
         _ read: (WeChatResponse) throws(WeChatResponse.ParseError) -> Value
     ) async throws(AuthenticationError) -> Value {
         guard hasTime(until: deadline) else { throw .noTime }
@@ -62,7 +68,8 @@ struct WeChatClient: Sendable {
         do throws(HTTPCallError) {
             response = try await http.send(
                 HTTPCall(
-                    url, timeout: callTimeout(until: deadline), maximumBytes: WeChatResponse.maximumBytes,
+                    url, content: content, timeout: callTimeout(until: deadline),
+                    maximumBytes: WeChatResponse.maximumBytes,
                     isRepeatable: call.isRepeatable))
         } catch {
             logger.warning(
@@ -107,7 +114,7 @@ struct WeChatClient: Sendable {
         let meaning = WeChatError.of(apiError.code, at: call)
         let error = meaning.error
         let line = logger.with(
-            ("call", call.rawValue), ("app", app), ("errcode", String(apiError.code)),
+            ("call", call.rawValue), ("app", app), ("errcode", apiError.code.description),
             ("rid", apiError.requestID ?? "-"), ("code", error.code.rawValue))
         switch meaning.kind {
         case .rejected, .denied: line.info("wechat returned an error")

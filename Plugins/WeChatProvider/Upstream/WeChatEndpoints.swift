@@ -31,6 +31,14 @@ struct WeChatEndpoints: Sendable {
             ])
     }
 
+    /// Issues the token of a mini-program itself; its parameters are in the body.
+    var accountToken: String { base + "/cgi-bin/stable_token" }
+
+    /// Exchanges the code of a phone number.
+    func phoneNumber(token: [UInt8]) -> String {
+        url("/wxa/business/getuserphonenumber", [("access_token", token)])
+    }
+
     private func url(_ path: String, _ parameters: [(name: String, value: [UInt8])]) -> String {
         var text = Array("\(base)\(path)".utf8)
         for (index, parameter) in parameters.enumerated() {

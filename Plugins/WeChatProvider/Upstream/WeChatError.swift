@@ -41,7 +41,7 @@ struct WeChatError: Sendable, Equatable {
     ///
     /// 40001 means an invalid secret, or an invalid token if the call contains no secret.
     static func of(_ code: Int64, at call: WeChatClient.Call) -> WeChatError {
-        code == 40001 && call == .userinfo ? badToken : table[code] ?? unknown
+        code == 40001 && call.hasToken ? badToken : table[code] ?? unknown
     }
 
     private init(_ kind: Kind, _ reason: ErrorCode, retryAfter: Duration? = nil) {
@@ -56,7 +56,8 @@ struct WeChatError: Sendable, Equatable {
     private static let badSecret = WeChatError(.configuration, "wechat.upstream_bad_secret", retryAfter: minute)
     private static let badAddress = WeChatError(.configuration, "wechat.upstream_bad_address", retryAfter: minute)
     private static let badCall = WeChatError(.invalidCall, "wechat.upstream_bad_call", retryAfter: minute)
-    private static let badToken = WeChatError(.token, "wechat.upstream_bad_token")
+    static let badTokenReason: ErrorCode = "wechat.upstream_bad_token"
+    private static let badToken = WeChatError(.token, badTokenReason)
     private static let ended = WeChatError(.rejected, "wechat.upstream_ended")
     private static let staleKey = WeChatError(.rejected, "wechat.upstream_stale_session_key")
 

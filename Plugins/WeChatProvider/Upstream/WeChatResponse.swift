@@ -25,10 +25,14 @@ struct WeChatResponse: Sendable {
     init(_ body: [UInt8]) throws(ParseError) {
         // Some nicknames contain raw control bytes; replacing them with spaces does not change the structure.
         let clean = body.map { $0 < 0x20 ? 0x20 : $0 }
-        guard let object = (try? JSON.parse(clean, limits: Self.limits))?.object, !object.isEmpty else {
-            throw ParseError()
-        }
+        let parsed = (try? JSON.parse(clean, limits: Self.limits)) ?? Self.repaired(clean)
+        guard let object = parsed?.object, !object.isEmpty else { throw ParseError() }
         members = object
+    }
+
+    /// A nickname that cannot be read must not cost its user the picture, or the unionid.
+    private static func repaired(_ body: [UInt8]) -> JSONValue? {
+        try? JSON.parse(TextRepair.repaired(body), limits: limits)
     }
 
     /// The error, if `errcode` is present and not 0.
@@ -51,6 +55,18 @@ struct WeChatResponse: Sendable {
         case .string(let text): return text.isEmpty ? nil : text
         default: throw ParseError()
         }
+    }
+
+    /// An object that must be present.
+    func object(_ name: String) throws(ParseError) -> JSONObject {
+        guard let object = members[name]?.object else { throw ParseError() }
+        return object
+    }
+
+    /// A whole number that must be present.
+    func number(_ name: String) throws(ParseError) -> Int64 {
+        guard let number = members[name]?.int64 else { throw ParseError() }
+        return number
     }
 
     /// Whether a flag is set: present and anything but 0 or `false`.

@@ -6,11 +6,11 @@ package struct LoginClaimRules: Sendable, Equatable {
     /// A claim of logins with a provider becomes a claim of the account.
     package struct Source: Sendable, Equatable {
         package let provider: String
-        package let claim: String
+        package let claim: ClaimPath
         /// The name of the account's claim.
         package let name: String
 
-        package init(provider: String, claim: String, name: String) {
+        package init(provider: String, claim: ClaimPath, name: String) {
             self.provider = provider
             self.claim = claim
             self.name = name
@@ -51,7 +51,7 @@ package struct LoginClaimRules: Sendable, Equatable {
         guard let claims else { return result }
         for source in sources where source.provider.hasSameBytes(as: identity.provider) {
             // A login without the claim, or with one that cannot be stored, changes nothing.
-            guard let value = claims[source.claim], value != .null,
+            guard let value = source.claim.value(in: claims), value != .null,
                 (try? ClaimRules.check(value: value, of: source.name)) != nil
             else { continue }
             result[source.name] = value

@@ -278,7 +278,8 @@ extension PostgreSQLConnection {
     private func recordFailure(_ result: OpaquePointer) {
         guard batches[0].failure == nil else { return }
         let state = unsafe martlet_pq_state(result).map { unsafe String(cString: $0) } ?? "XX000"
-        batches[0].failure = .statementFailed(state: state)
+        let message = unsafe martlet_pq_message(result).map { unsafe String(cString: $0) } ?? ""
+        batches[0].failure = .statementFailed(state: state, message: message)
     }
 
     private func finishBatch() {

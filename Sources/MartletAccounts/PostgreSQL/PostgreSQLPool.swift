@@ -291,7 +291,12 @@ extension PostgreSQLPool {
 
     /// - Parameter found: the error for a read-only store, which is not migrated.
     private func upgrade(_ slot: PostgreSQLSlot, from found: AccountError) {
-        guard !configuration.options.isReadOnly else { return schemaFailed(slot, found) }
+        guard !configuration.options.isReadOnly else {
+            guard found.code == .accountsSchemaMissing else { return schemaFailed(slot, found) }
+            return query(Schema.mayCreate, slot) { [weak self] mayCreate in
+                self?.schemaFailed(slot, mayCreate ? found : .schemaNotCreatable)
+            }
+        }
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.upgradeTimeout
         let grace = loop.schedule(after: configuration.options.upgradeGrace) { [weak self] in
@@ -433,6 +438,7 @@ extension PostgreSQLPool {
         _ connection: PostgreSQLConnection
     ) {
         let recovery = failure.recovery
+        if let message = failure.serverMessage { configuration.recorder.statementFailed(message) }
         if case .fail(let error) = recovery { operation.fail(error) }
         switch recovery {
         case .leave(let error):

@@ -109,6 +109,7 @@ enum TextRules {
         for subject in identity.subjects where !subjects.contains(where: { $0.hasSameBytes(as: subject) }) {
             subjects.append(subject)
         }
-        return AccountIdentity(provider: identity.provider, subjects: subjects)
+        return AccountIdentity(
+            provider: identity.provider, subjects: subjects, aliasesDecide: identity.aliasesDecide)
     }
 }

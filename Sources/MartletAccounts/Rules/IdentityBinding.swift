@@ -10,7 +10,7 @@ struct BoundSubject: Sendable {
     let mainSubject: String
     let storedClaims: JSONObject
     let isDisabled: Bool
-    /// When the identity was revoked, in milliseconds since 1970.
+    /// When the identity was revoked, or has left another account, in milliseconds since 1970.
     let revokedAt: Int64?
     let isBeingDeleted: Bool
     let hasClaims: Bool
@@ -24,7 +24,7 @@ struct BoundSubject: Sendable {
         mainSubject = try row.text(3)
         storedClaims = try StoredClaims.read(try row.text(4))
         isDisabled = try row.optionalInteger(5) != nil
-        revokedAt = try row.optionalInteger(6)
+        revokedAt = [try row.optionalInteger(6), try row.optionalInteger(12)].compactMap(\.self).max()
         isBeingDeleted = try row.optionalInteger(7) != nil
         hasClaims = try row.integer(8) > 0
         claims = try ClaimLayers(
@@ -42,8 +42,9 @@ struct BoundSubject: Sendable {
 
 /// How an identity relates to the existing accounts: its owner and its new subjects.
 ///
-/// The first known subject determines the owner. A subject that is bound to another identity stays there: a user who
-/// turns out to have two accounts keeps both, because merging them needs the user's consent.
+/// The first known subject determines the owner, or the last one where aliases decide: an alias that has an account
+/// keeps it, whatever else the provider happens to report. A subject that is bound to another identity stays there: a
+/// user who turns out to have two accounts keeps both, because merging them needs the user's consent.
 struct IdentityBinding: Sendable {
     /// The owner of the identity; `nil` if none of its subjects is known.
     let owner: BoundSubject?
@@ -55,28 +56,29 @@ struct IdentityBinding: Sendable {
     let promoted: String?
 
     /// - Parameters:
-    ///   - subjects: as reported by the provider, the main one first.
+    ///   - identity: its subjects as reported by the provider, the main one first.
     ///   - results: of `findSubject`, one for each subject, starting at `offset`.
-    init(_ subjects: [String], _ results: QueryResults, from offset: Int = 0) throws(AccountError) {
-        var owner: BoundSubject?
+    init(_ identity: AccountIdentity, _ results: QueryResults, from offset: Int = 0) throws(AccountError) {
+        let subjects = identity.subjects
+        var known: [BoundSubject] = []
         var newSubjects: [String] = []
-        var otherAccounts: [String] = []
         for (index, subject) in subjects.enumerated() {
-            guard let row = results[index + offset].first else {
-                newSubjects.append(subject)
-                continue
-            }
-            let known = try BoundSubject(row)
-            if let owner {
-                if !known.identity.hasSameBytes(as: owner.identity) { otherAccounts.append(known.account) }
+            if let row = results[index + offset].first {
+                known.append(try BoundSubject(row))
             } else {
-                owner = known
+                newSubjects.append(subject)
             }
         }
+        let owner = identity.aliasesDecide ? known.last : known.first
+        let others = known.filter { other in owner.map { !$0.identity.hasSameBytes(as: other.identity) } ?? false }
+        otherAccounts = others.map(\.account)
         self.owner = owner
         self.newSubjects = newSubjects
-        self.otherAccounts = otherAccounts
-        promoted = owner.flatMap { IdentityBinding.promotion(subjects, newSubjects, over: $0.mainSubject) }
+        // The main subject may belong to another identity, which keeps it.
+        let hasForeignMain = others.contains { $0.subject.hasSameBytes(as: subjects.first ?? "") }
+        promoted =
+            hasForeignMain
+            ? nil : owner.flatMap { IdentityBinding.promotion(subjects, newSubjects, over: $0.mainSubject) }
     }
 
     /// Whether the store already contains the identity as reported.

@@ -16,7 +16,10 @@ struct IdentityLifeStore: IdentityLifeStoring {
     }
 
     func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation? {
-        try await engine.transact(life.confirm(login))
+        let stamp = try EventRecorder.Stamp(at: login.now.milliseconds)
+        let confirmed = try await engine.transact(life.confirm(login, stamp))
+        if confirmed.hasEvents { recorder.observers.signal() }
+        return confirmed.confirmation
     }
 
     func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool {

@@ -12,7 +12,7 @@ struct IdentityRules: Sendable {
     /// Finds the account for a sign-in that changes nothing; `nil` if the store has to be changed.
     func findUnchanged(_ identity: AccountIdentity, _ claims: LoginClaims) -> ReadOperation<Account?> {
         ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
-            let binding = try IdentityBinding(identity.subjects, results)
+            let binding = try IdentityBinding(identity, results)
             guard let owner = binding.owner, binding.isUpToDate,
                 claims.changes(of: owner).isEmpty
             else { return nil }
@@ -24,7 +24,7 @@ struct IdentityRules: Sendable {
     /// Finds the account of an identity.
     func find(_ identity: AccountIdentity) -> ReadOperation<Account?> {
         ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
-            try IdentityBinding(identity.subjects, results).owner?.existing()
+            try IdentityBinding(identity, results).owner?.existing()
         }
     }
 
@@ -36,7 +36,7 @@ struct IdentityRules: Sendable {
         let locks = locks(identity)
         let queries = subjectQueries(identity, .lockSubject) + subjectQueries(identity, .proof(.findDeparture))
         return .run(locks + queries) { results throws(AccountError) in
-            let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
+            let binding = try IdentityBinding(identity, results, from: locks.count)
             warnOfConflict(binding, of: identity)
             guard let owner = binding.owner else {
                 for index in identity.subjects.indices {
@@ -73,7 +73,7 @@ struct IdentityRules: Sendable {
             if let start, let reclaimed = try row.optionalInteger(1), start.mayPrecede(milliseconds: reclaimed) {
                 throw .reclaimed
             }
-            let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
+            let binding = try IdentityBinding(identity, results, from: locks.count)
             if let owner = binding.owner {
                 guard owner.account.hasSameBytes(as: subject) else { throw .boundElsewhere }
                 warnOfConflict(binding, of: identity)

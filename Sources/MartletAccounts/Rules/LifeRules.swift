@@ -12,27 +12,63 @@ struct LifeRules: Sendable {
 
     // MARK: Logins
 
-    func confirm(_ login: ConfirmedLogin) -> TransactionStep<LoginConfirmation?> {
-        let subject = login.identity.subjects.first ?? ""
-        return .run([Self.lock(login.identity.provider, subject)]) { results throws(AccountError) in
+    /// What a login has changed.
+    struct Confirmed: Sendable {
+        /// `nil` if the credential was issued before the identity was revoked.
+        let confirmation: LoginConfirmation?
+        /// Whether an event was recorded.
+        var hasEvents = false
+    }
+
+    func confirm(_ login: ConfirmedLogin, _ stamp: EventRecorder.Stamp) -> TransactionStep<Confirmed> {
+        let (provider, subject) = (login.identity.provider, login.identity.subjects.first ?? "")
+        let lookups = [
+            Self.lock(provider, subject), Query(.life(.revocations), .text(provider), .text(subject)),
+        ]
+        return .run(lookups) { results throws(AccountError) in
             // An identity that was unlinked meanwhile has no state.
-            guard let row = results[0].first else { return .end(.unchanged) }
+            guard let row = results[0].first else { return .end(Confirmed(confirmation: .unchanged)) }
             let known = try KnownIdentity(row)
-            guard !known.wasRevoked(after: login.issuedAt) else { return .end(nil) }
+            guard !known.wasRevoked(after: login.issuedAt) else { return .end(Confirmed(confirmation: nil)) }
             var queries = [
                 Query(
                     .life(.confirm), .text(known.id), .integer(login.now.seconds), .integer(login.nextCheck ?? -1),
                     .integer(login.confirmedAt.seconds))
             ]
             // A grant is checked and revoked as the main subject's; another one is of a former team.
-            if let grant = login.grant, known.mainSubject.hasSameBytes(as: subject) {
+            let isMain = known.mainSubject.hasSameBytes(as: subject)
+            if let grant = login.grant, isMain {
                 queries.append(
                     Query(
                         .life(.putGrant), .text(known.id), .text(grant.client), .text(grant.keyID),
                         .text(grant.token)))
             }
-            guard known.state != .authorized else { return .commit(queries) { _ in .unchanged } }
-            return .commit(queries + [Self.countClaims(of: known)]) { _ in .stateChanged }
+            if known.state != .authorized { queries.append(Self.countClaims(of: known)) }
+            let confirmation = known.state == .authorized ? LoginConfirmation.unchanged : .stateChanged
+            let superseded = try SupersededRevocations(isMain ? results[1] : [], of: subject)
+            guard !superseded.isEmpty else { return .commit(queries) { _ in Confirmed(confirmation: confirmation) } }
+            queries += superseded.queries(identity: known.id, grant: login.grant)
+            return announce(superseded, login.deletion, queries, confirmation, stamp)
+        }
+    }
+
+    /// Announces the deletions that waited for nothing but revocations that are dropped.
+    private func announce(
+        _ superseded: SupersededRevocations, _ policy: DeletionPolicy, _ queries: [Query],
+        _ confirmation: LoginConfirmation, _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<Confirmed> {
+        .run(superseded.lookups) { results throws(AccountError) in
+            var queries = queries
+            for (index, account) in superseded.accounts.enumerated() {
+                guard let row = results[2 * index].first, let count = results[2 * index + 1].first else { continue }
+                let deletion = try Deletion(row)
+                guard deletion.deletedAt != nil, !deletion.isAnnounced,
+                    superseded.areAll(of: account, among: try count.integer(0))
+                else { continue }
+                queries += announcement(
+                    of: account, deletion, policy, wasRevoked: false, hasSignedInAgain: true, stamp)
+            }
+            return .commit(queries) { _ in Confirmed(confirmation: confirmation, hasEvents: true) }
         }
     }
 
@@ -257,10 +293,11 @@ struct LifeRules: Sendable {
 
     private func announcement(
         of account: String, _ deletion: Deletion, _ policy: DeletionPolicy, wasRevoked: Bool,
-        _ stamp: EventRecorder.Stamp
+        hasSignedInAgain: Bool = false, _ stamp: EventRecorder.Stamp
     ) -> [Query] {
         var data: JSONObject = ["reason": .string(deletion.reason ?? "")]
         for member in policy.revocationMembers { data[member] = .bool(wasRevoked) }
+        if hasSignedInAgain { data["signed_in_again"] = true }
         return recorder.queries(.accountDeleted, of: account, stamp, data: data)
             + [Query(.life(.announce), .text(account))]
     }

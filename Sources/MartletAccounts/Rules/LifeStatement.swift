@@ -43,6 +43,8 @@ enum LifeStatement: Sendable, Hashable {
     case postponeJob
     case setJobData
     case countRevocations
+    /// The jobs that revoke grants of a provider's subject, and perhaps some of others.
+    case revocations
     case pendingRevocations
 
     case canaries
@@ -159,6 +161,11 @@ enum LifeStatement: Sendable, Hashable {
         case .postponeJob: "UPDATE jobs SET attempts = attempts + 1, due_at = $2, error = $3 WHERE number = $1"
         case .setJobData: "UPDATE jobs SET data = $2 WHERE number = $1"
         case .countRevocations: "SELECT count(*) FROM jobs WHERE account = $1 AND kind = 'revoke' AND number <> $2"
+        case .revocations:
+            """
+            SELECT number, kind, account, provider, data, attempts, created_at FROM jobs \
+            WHERE kind = 'revoke' AND provider = $1 AND data LIKE '%' || $2 || '%' ORDER BY number
+            """
         case .pendingRevocations: "SELECT count(*), min(created_at) FROM jobs WHERE kind = 'revoke'"
         case .addEndedSession:
             "INSERT INTO ended_sessions (id, ended_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING RETURNING id"

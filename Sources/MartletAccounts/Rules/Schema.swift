@@ -34,6 +34,11 @@ struct Schema: Sendable {
         return ReadOperation(queries: [Query(.plain(text))]) { results in !results[0].isEmpty }
     }
 
+    /// Whether the user of a PostgreSQL connection may create tables where they belong.
+    static let mayCreate = ReadOperation<Bool>(
+        queries: [Query(.plain("SELECT 1 WHERE has_schema_privilege(current_schema(), 'CREATE')"))]
+    ) { results in !results[0].isEmpty }
+
     /// The schema version of a database that has the table.
     var version: ReadOperation<Int64> {
         ReadOperation(queries: [Schema.readVersion]) { results throws(AccountError) in try Schema.version(results[0]) }

@@ -209,7 +209,8 @@ enum Statement: Sendable, Hashable {
 
     private static let found = """
         SELECT s.subject, i.id, i.account, i.subject, a.kept_claims, a.disabled_at, i.revoked_at, a.deletion_at, \
-        a.claims_version, a.claims, a.rule_claims, a.profile_claims \
+        a.claims_version, a.claims, a.rule_claims, a.profile_claims, \
+        (SELECT d.departed_at FROM departures d WHERE d.provider = s.provider AND d.subject = s.subject) \
         FROM identity_subjects s \
         JOIN identities i ON i.id = s.identity JOIN accounts a ON a.subject = i.account \
         WHERE s.provider = $1 AND s.subject = $2

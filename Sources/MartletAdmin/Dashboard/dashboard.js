@@ -185,6 +185,13 @@ function moment(ms) {
 }
 const at = seconds => (Number.isFinite(seconds) ? moment(seconds * 1000) : '–');
 const date = text => (text ? moment(Date.parse(text)) : '–');
+/** The first time that was said of an event: what several event loops or roundings say of it differs by seconds. */
+function steady(key, ms) {
+  const before = known.steady.get(key);
+  if (before && Math.abs(before - ms) < 5000) return before;
+  known.steady.set(key, ms);
+  return ms;
+}
 const sinceText = ms => `since ${moment(ms)} (${duration((now() - ms) / 1000)})`;
 const list = (names, most = 3) => (names.length <= most + 1 ? names.join(', ')
   : `${names.slice(0, most).join(', ')} and ${names.length - most} more`);
@@ -202,7 +209,7 @@ const href = (section, values) => `#${section}${values ? `?${query(values)}` : '
 
 const known = {
   token: '', skew: 0, docs: {}, missing: new Set(), rests: {}, lost: null, why: null, window: '1m', samples: [],
-  seen: new Map(), history: [], opened: Date.now(), problems: [], isChecked: false,
+  seen: new Map(), steady: new Map(), history: [], opened: Date.now(), problems: [], isChecked: false,
 };
 const now = () => Date.now() + known.skew;
 const access = () => known.docs.status?.access ?? {change: false, token: false};
@@ -568,15 +575,16 @@ function updateProblems() {
   known.problems = findProblems(known.docs.status);
   for (const one of known.problems) {
     const before = known.seen.get(one.id), entry = before ?? {at: now(), isExact: known.isChecked};
-    if (known.isChecked && before?.level !== one.level) note(one.text, one.level);
+    if (before?.level !== one.level) note(known.isChecked ? one.text : `Already: ${one.text}`, one.level);
     Object.assign(entry, {text: one.text, level: one.level});
     known.seen.set(one.id, entry);
-    one.when = one.since || entry.isExact ? sinceText(one.since || entry.at)
+    one.when = one.since || entry.isExact ? sinceText(steady(one.id, one.since || entry.at))
       : `since before this page was opened at ${moment(entry.at)}`;
   }
   for (const [id, entry] of known.seen) {
     if (known.problems.some(one => one.id === id)) continue;
     known.seen.delete(id);
+    known.steady.delete(id);
     note(`Over: ${entry.text}`, 'ok');
   }
   known.isChecked = true;
@@ -669,7 +677,7 @@ const REASONS = [
   [/^request\.client_left/, 'the client left before the end'],
   [/^auth\.credential_missing/, 'no credential where the route needs one'],
   [/^auth\.overloaded|^provider\.(saturated|timeout)/, 'more new tokens than can be verified: 503'],
-  [/^auth\.(provider_failed|timed_out)/, 'a provider failed or was too slow: 503'],
+  [/^auth\.timed_out/, 'a provider was too slow: 503'],
   [/^auth\.cross_site/, 'a session cookie from a page of another site'],
   [/^policy\./, 'a condition of the route is not met'],
   [/^router\./, 'no route for the path or the method'],
@@ -681,6 +689,9 @@ const REASONS = [
   [/^(signin|json|browser|redirect)\./, 'rejected by the sign-in endpoints'],
   [/^(identity|account)\./, 'the account or its identity is revoked'],
   [/^admin\./, 'rejected by this listener'],
+  [/^(redis|accounts|store)\.|\.(store|users|keys)_unavailable$/, 'a store is down, or what a provider needs: 503'],
+  [/\.invalid_client$/, 'the issuer rejects the key or secret of this gateway'],
+  [/\.(address_)?throttled$/, 'too many failed attempts: 429'],
   [/^\w+\./, 'the credential: Explain shows every check'],
 ];
 const reasonText = reason => (REASONS.find(one => one[0].test(reason)) ?? [])[1] ?? '';
@@ -688,11 +699,13 @@ const reasonText = reason => (REASONS.find(one => one[0].test(reason)) ?? [])[1]
 views.overview = () => {
   const {status} = known.docs;
   keep($('problems'), known.problems, one => one.id, () => {
-    const title = h('h3'), dl = h('dl'), item = h('li', {}, title, dl);
+    const title = h('a'), dl = h('dl'), item = h('li', {}, h('h3', {}, title), dl);
     return [item, one => {
       item.className = `card ${one.level}`;
       put(title, one.text);
-      facts(dl, [['When', one.when], ['For whom', sentence(one.whom)], ['What to do', one.todo], ['Guide', one.guide]]);
+      attribute(title, 'href', href(one.section));
+      facts(dl, [['When', one.when], ['For whom', sentence(one.whom)], ['What to do', one.todo],
+        ['In the guide', one.guide]]);
     }];
   });
   const events = [...known.history, {at: known.opened, text: 'The page was opened.'}];
@@ -714,7 +727,7 @@ function renderReasons(status) {
   const rows = Object.entries(latest()?.reasons ?? {})
     .map(([reason, total]) => ({reason, total, recent: difference(one => one.reasons[reason] ?? 0)}));
   rows.sort((a, b) => b.recent - a.recent || b.total - a.total || (a.reason < b.reason ? -1 : 1));
-  const title = isWhole ? `Last ${windowText()}` : `Last ${duration(seen)} (page open)`;
+  const title = isWhole ? `Last ${windowText()}` : `Last ${duration(seen)}`;
   const table = tableOf('reasons', 'Reasons of rejections', [
     {title: 'Reason', build: (cell, {reason}) => {
       cell.append(link('tail', {reason}, reason), h('small', {}, reasonText(reason)));
@@ -738,7 +751,8 @@ function renderTiles(status) {
       spark: 'errors', unit: rate, isBad: share.of >= 0.05},
     {title: 'Latency p99', value: milliseconds(one.p99_ms), note: `p50 ${milliseconds(one.p50_ms)}`, spark: 'p99',
       unit: milliseconds},
-    {title: 'Rejections', value: number(rejections), note: `in ${duration(Math.min(seen, WINDOWS[known.window][0]))}`},
+    {title: 'Rejections', value: number(rejections), note: seen >= WINDOWS[known.window][0] - 1
+      ? `in ${windowText()}` : `in ${duration(seen)}: since this page was opened`},
     {title: 'Cache hits', value: number(one.hits ?? NaN), note: `decisions in ${windowText()}`},
     {title: 'Connections', value: number(open),
       note: `${plural(status.tunnels_open, 'tunnel')}, ${number(refused)} refused`},
@@ -810,7 +824,8 @@ let upstreamFilter = '';
 function endpointState(row) {
   const isFailing = row.state === 'healthy' && row.failures_in_row > 0, isPart = isPartlyOut(row);
   const note = [row.reason, isPart && `by ${row.ejecting_loops} of ${row.loops} loops`,
-    row.since && sinceText(row.since * 1000)].filter(Boolean).join(', ');
+    row.since && sinceText(steady(`${row.endpoint} ${row.address} ${row.state}`, row.since * 1000))]
+    .filter(Boolean).join(', ');
   return [isFailing ? 'failing' : row.state.replace(/_/g, ' '), note,
     isFailing || isPart ? 'warning' : LEVELS[row.state] ?? 'warning'];
 }
@@ -882,7 +897,11 @@ views.providers = () => {
 /** The members of a document as [name, text], without some of them and those without a value. */
 function members(value, without) {
   return Object.entries(value).filter(one => !without.includes(one[0]) && one[1] !== null && one[1] !== '')
-    .map(([name, one]) => [name.replace(/_/g, ' '), memberText(one)]).filter(one => one[1] !== '');
+    .map(([name, one]) => (/_seconds$/.test(name) && typeof one === 'number'
+      ? [name.slice(0, -8), duration(one)] : [name.replace(/_total$/, ''), memberText(one)]))
+    // Codes stay as the log has them, to be searched for.
+    .map(([name, text]) => [name.includes('.') ? name : name.replace(/_/g, ' ').replace(/^jwks\b/, 'keys:'), text])
+    .filter(one => one[1] !== '');
 }
 const memberText = one => (Array.isArray(one) ? one.join(', ') : one && typeof one === 'object'
   ? members(one, []).map(pair => pair.join(' ')).join(', ') : typeof one === 'number' ? number(one)
@@ -893,12 +912,13 @@ const memberText = one => (Array.isArray(one) ? one.join(', ') : one && typeof o
 const user = {subject: ''};
 
 async function loadUser(subject) {
-  Object.assign(user, {subject, account: null, sessions: null, accountError: null, error: null});
-  const [account, sessions] = await Promise.allSettled([
-    call('GET', `/subjects/${segment(subject)}`), call('GET', `/sessions?${query({subject})}`),
+  Object.assign(user, {subject, account: null, claims: null, sessions: null, accountError: null, error: null});
+  const path = `/subjects/${segment(subject)}`;
+  const [account, claims, sessions] = await Promise.allSettled([
+    call('GET', path), call('GET', `${path}/claims`), call('GET', `/sessions?${query({subject})}`),
   ]);
   if (user.subject !== subject) return;
-  Object.assign(user, {account: account.value, accountError: account.reason});
+  Object.assign(user, {account: account.value, claims: claims.value?.claims, accountError: account.reason});
   Object.assign(user, {sessions: sessions.value, error: sessions.reason});
   drawUser();
 }
@@ -931,7 +951,8 @@ function drawAccount(card, {subject, state, disabled, deletion, identities, ...a
   const dl = h('dl', {class: 'facts'}), path = `/subjects/${segment(subject)}`;
   const end = deletion && (deletion.deleted_at ? `done ${at(deletion.deleted_at)}` : `due ${at(deletion.due_at)}`);
   facts(dl, [['State', state.replace(/_/g, ' ')], ['Created', at(account.created_at)],
-    ['Disabled', disabled && at(account.disabled_at)], ['Deletion', end && `${end} (${deletion.reason})`]]
+    ['Disabled', disabled && at(account.disabled_at)], ['Deletion', end && `${end} (${deletion.reason})`],
+    ['Claims', members(user.claims ?? {}, []).map(one => one.join(': ')).join(', ') || 'none']]
     .filter(one => one[1]));
   card.append(dl);
   const lock = ({lock: one}) => (one === undefined ? '–' : !one ? 'open'
@@ -969,14 +990,16 @@ function drawSessions(card, sessions) {
     {title: 'Last use', text: row => at(row.last_seen_at), kind: () => 't'}, {title: 'From', of: from},
     {title: 'Login', text: row => at(row.created_at), kind: () => 't'},
     {title: 'Expires', text: row => at(row.expires_at), kind: () => 't'},
-    {title: 'Session', text: idOf, kind: () => 'any mono'},
+    {title: 'Session', kind: () => 't mono', build: (cell, row) => {
+      cell.append(h('span', {title: idOf(row)}, `${idOf(row).slice(0, 12)}…`));
+    }},
     actionColumn(row => ['End', {
       title: 'End this session?', yes: 'End the session', done: 'The session has ended.', then: again,
       text: `${nameOf(row) ?? 'Session'} (${idOf(row)}) of ${subject}: its next request gets 401 everywhere, `
         + 'within a second.',
       run: () => call('DELETE', `/sessions/${segment(idOf(row))}?${query({subject})}`),
     }]),
-  ], idOf, 'No session.').show(sessions);
+  ], idOf, 'No session.').show([...sessions].sort((a, b) => (b.last_seen_at ?? 0) - (a.last_seen_at ?? 0)));
   if (!sessions.length) return;
   card.append(h('p', {class: 'buttons'}, changeButton(`End all ${number(sessions.length)} …`, {
     title: `End all sessions of ${subject}?`, yes: 'End all sessions', done: 'All sessions have ended.',
@@ -1100,7 +1123,7 @@ views.system = () => {
     ['Open files', `${number(status.open_files)} of ${number(status.open_files_limit)}`]]);
   facts($('configuration'), [
     ['State', configuration.current === false ? 'the last reload failed; this one stays in effect' : 'current'],
-    ['Loaded', date(configuration.loaded_at)], ['Digest', configuration.digest],
+    ['Loaded', date(configuration.loaded_at)], ['Digest', configuration.digest && `${configuration.digest.slice(0, 16)}…`],
     ['Reloads', `${number(configuration.reloads)} succeeded, ${number(configuration.failed_reloads)} failed`]]);
   tableOf('listeners', 'Listeners', [
     {title: 'Address', text: row => row.address}, {title: 'For', text: row => row.role},

@@ -21,6 +21,15 @@ package enum AuditProblem: String, Sendable, CaseIterable {
     case badSignature = "bad_signature"
     /// The head that was asked for is not there.
     case headMissing = "head_missing"
+
+    /// What it may be instead of a change; `nil` where it is nothing else.
+    package var hint: String? {
+        switch self {
+        case .notContinued, .foreign: "each instance has a chain of its own: verify the files of one at a time"
+        case .unknownKey: "after a change of keys, give the key before with --key, too"
+        default: nil
+        }
+    }
 }
 
 /// What a verification has found.

@@ -77,12 +77,15 @@ package final class AuthenticationRules: Sendable {
     package let names: CallerNames
     /// Verifies proofs of credentials that are bound to keys; `nil` rejects them.
     package let proofs: (any ProofVerifying)?
+    /// The maximum length of a token.
+    let maximumTokenBytes: Int
 
     package init(
         _ table: RouteTable, providers: [ProviderHandle], upstreams: [String], sessions: (any SessionVerifying)?,
         subjects: (any SubjectResolving)?, assertion: AssertionSigner?, names: CallerNames = CallerNames(),
-        proofs: (any ProofVerifying)? = nil
+        proofs: (any ProofVerifying)? = nil, maximumTokenBytes: Int = 16 * 1024
     ) {
+        self.maximumTokenBytes = maximumTokenBytes
         self.proofs = proofs
         self.table = table
         self.providers = providers

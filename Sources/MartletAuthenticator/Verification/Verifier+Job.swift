@@ -87,9 +87,25 @@ extension Verifier.Job {
             do throws(AuthenticationError) {
                 return .success(try await principal(verified))
             } catch {
-                return .failure(error)
+                return .failure(await named(error))
             }
         }
+    }
+
+    /// The error of an attempt with the account of its user, for logs.
+    private func named(_ error: AuthenticationError) async -> AuthenticationError {
+        guard case .provider(let handle) = target else { return error }
+        if let caller = error.caller {
+            return error.of(
+                RejectedCaller(
+                    subject: caller.subject, sessionID: caller.sessionID, provider: caller.provider ?? handle.name))
+        }
+        guard let user = error.user else { return error }
+        let subject =
+            if let subjects { await subjects.subject(of: user, provider: handle.name) } else {
+                user.subject(provider: handle.name)
+            }
+        return subject.map { error.of(RejectedCaller(subject: $0, provider: handle.name)) } ?? error
     }
 
     /// Whether the account store has to be asked for the subject of an identity.

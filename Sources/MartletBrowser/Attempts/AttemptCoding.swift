@@ -1,21 +1,17 @@
 private import MartletCore
 
-/// The binary form of sign-ins, before it is sealed.
+/// The binary form of a sign-in, before it is sealed.
 enum AttemptCoding {
     /// Of the form below; another version is not read, and the user signs in again.
-    private static let version: UInt8 = 2
+    private static let version: UInt8 = 3
     private static let isApp: UInt8 = 0x80
     private static let hasState: UInt8 = 0x40
     private static let hasSession: UInt8 = 0x20
 
     /// The length of the encoded form.
-    static func size(_ attempts: [SignInAttempt]) -> Int {
-        attempts.reduce(1) { $0 + size($1) }
-    }
-
-    private static func size(_ attempt: SignInAttempt) -> Int {
+    static func size(_ attempt: SignInAttempt) -> Int {
         let session = attempt.session.map { 4 + $0.subject.utf8.count + $0.id.utf8.count } ?? 0
-        let fixed = 1 + 8 + SignInAttempt.seedLength + 1 + attempt.provider.utf8.count + session
+        let fixed = 1 + 1 + 8 + SignInAttempt.seedLength + 1 + attempt.provider.utf8.count + session
         switch attempt.destination {
         case .page(let target): return fixed + 2 + target.utf8.count
         case .app(let app):
@@ -29,9 +25,9 @@ enum AttemptCoding {
         return size(attempt) <= AttemptSeal.maximumContent
     }
 
-    static func encode(_ attempts: [SignInAttempt]) -> [UInt8] {
+    static func encode(_ attempt: SignInAttempt) -> [UInt8] {
         var bytes = [version]
-        for attempt in attempts { append(attempt, to: &bytes) }
+        append(attempt, to: &bytes)
         return bytes
     }
 
@@ -66,15 +62,11 @@ enum AttemptCoding {
     }
 
     /// `nil` for anything but a whole encoded form.
-    static func decode(_ bytes: [UInt8]) -> [SignInAttempt]? {
+    static func decode(_ bytes: [UInt8]) -> SignInAttempt? {
         guard bytes.first == version else { return nil }
         var rest = bytes.dropFirst()
-        var attempts: [SignInAttempt] = []
-        while !rest.isEmpty {
-            guard attempts.count < SignInAttempts.maximumCount, let attempt = attempt(&rest) else { return nil }
-            attempts.append(attempt)
-        }
-        return attempts
+        guard let attempt = attempt(&rest), rest.isEmpty else { return nil }
+        return attempt
     }
 
     private static func attempt(_ rest: inout ArraySlice<UInt8>) -> SignInAttempt? {

@@ -1,7 +1,7 @@
 package import MartletCore
 package import MartletCrypto
 
-/// Seals the sign-ins of a browser as the value of its cookie, and opens them (AES-256-GCM).
+/// Seals a sign-in of a browser as the value of its cookie, and opens it (AES-256-GCM).
 package struct AttemptSeal: Sendable {
     private static let purpose = "martlet browser attempts 1"
 
@@ -16,24 +16,22 @@ package struct AttemptSeal: Sendable {
             from: key, salt: [], purpose: Array(Self.purpose.utf8), length: AES256GCM.keyLength)
     }
 
-    /// The cookie's value; `nil` without attempts, when the cookie is deleted.
+    /// The value of an attempt's cookie; `nil` if the attempt does not fit into one.
     /// - Throws: `crypto.failure`.
-    package func seal(_ attempts: SignInAttempts) throws(CryptoError) -> String? {
-        guard !attempts.isEmpty else { return nil }
-        let content = Secret(AttemptCoding.encode(attempts.all))
+    package func seal(_ attempt: SignInAttempt) throws(CryptoError) -> String? {
+        guard AttemptCoding.isEncodable(attempt) else { return nil }
+        let content = Secret(AttemptCoding.encode(attempt))
         let sealed = try content.withBytes { content throws(CryptoError) in
             try AES256GCM.seal(content, with: key, context: Array(Self.purpose.utf8))
         }
         return Base64URL.encode(sealed)
     }
 
-    /// The attempts in a cookie's value; none if it was not sealed with this key.
-    package func open(_ value: [UInt8]) -> SignInAttempts {
-        var attempts = SignInAttempts()
+    /// The attempt in a cookie's value; `nil` if it was not sealed with this key.
+    package func open(_ value: [UInt8]) -> SignInAttempt? {
         guard value.count <= CookieValue.maximumBytes, let sealed = Base64URL.decode(value),
             let content = AES256GCM.open(sealed, with: key, context: Array(Self.purpose.utf8))
-        else { return attempts }
-        attempts.all = content.withBytes { AttemptCoding.decode($0) } ?? []
-        return attempts
+        else { return nil }
+        return content.withBytes { AttemptCoding.decode($0) }
     }
 }

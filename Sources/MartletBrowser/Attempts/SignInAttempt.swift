@@ -3,7 +3,7 @@ package import MartletCrypto
 
 /// A sign-in that waits for a provider to send the browser back.
 ///
-/// `state`, `nonce` and the PKCE verifier are derived from one random seed, so that several attempts fit into a cookie.
+/// `state`, `nonce` and the PKCE verifier are derived from one random seed, so that an attempt fits into a cookie.
 package struct SignInAttempt: Sendable {
     /// What the provider's proof is for.
     package enum Purpose: UInt8, Sendable, CaseIterable {
@@ -32,13 +32,22 @@ package struct SignInAttempt: Sendable {
         case app(AppRequest)
     }
 
+    /// How long an attempt can be completed.
+    package static let lifetime = Duration.seconds(600)
+    /// How long the cookie of an attempt that was completed is kept: the browser may send the same way back again.
+    package static let repetition = Duration.seconds(10)
+    /// The length of ``cookieID``.
+    static let cookieIDLength = 16
+    /// How far the clocks of instances may differ, in seconds.
+    private static let clockSkew: Int64 = 60
+
     /// The longest name of a provider.
     static let maximumProviderBytes = 64
     static let seedLength = 32
 
     package let provider: String
     package let purpose: Purpose
-    package internal(set) var destination: Destination
+    package let destination: Destination
     /// The session that a link is for, or that a sign-in replaces.
     package let session: Session?
     package let created: UnixTime
@@ -80,6 +89,29 @@ package struct SignInAttempt: Sendable {
 
     /// Names the attempt in the store, where its use is recorded: a browser may send an old cookie again.
     package var usedKey: String { URLEscaping.hexadecimal(derived("used")) }
+
+    /// Names the attempt's cookie.
+    package var cookieID: String {
+        URLEscaping.hexadecimal(Array(derived("cookie").prefix(Self.cookieIDLength / 2)))
+    }
+
+    /// Checks that the attempt can be completed now.
+    ///
+    /// Clients are not shown which of the errors it was.
+    /// - Throws: `browser.attempt_provider`, `browser.attempt_expired`.
+    package func check(provider other: String, now: UnixTime) throws(BrowserError) {
+        guard provider.hasSameBytes(as: other) else {
+            throw BrowserError(.browserAttemptProvider, "the sign-in was started with another provider")
+        }
+        guard isCurrent(now) else {
+            throw BrowserError(.browserAttemptExpired, "the sign-in was started too long ago")
+        }
+    }
+
+    func isCurrent(_ now: UnixTime) -> Bool {
+        now < created.advanced(bySeconds: Self.lifetime.components.seconds)
+            && created <= now.advanced(bySeconds: Self.clockSkew)
+    }
 
     private func derived(_ name: String) -> [UInt8] {
         HMACSHA256.authenticate(Array("martlet browser attempt \(name)".utf8), key: seed)

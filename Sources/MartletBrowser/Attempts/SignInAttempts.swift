@@ -1,68 +1,57 @@
 package import MartletCore
 private import MartletCrypto
 
-/// The sign-ins of one browser that wait for a provider, the oldest first.
+/// The sign-ins of one browser that wait for a provider.
 ///
-/// They are kept in a cookie that only the gateway can read (``AttemptSeal``), so that nothing is stored for a browser
-/// that never comes back.
+/// Each is in a cookie of its own that only the gateway can read (``AttemptSeal``): nothing is stored for a browser that
+/// never comes back, and pages that sign in at the same moment do not overwrite each other's.
 package struct SignInAttempts: Sendable {
-    /// How long an attempt can be completed.
-    package static let lifetime = Duration.seconds(600)
     /// Attempts at the same time; with another one the oldest goes.
     package static let maximumCount = 5
-    /// How far the clocks of instances may differ, in seconds.
-    private static let clockSkew: Int64 = 60
+    /// What the cookies of all attempts may have together: they come with every request, whose head is limited.
+    static let maximumBytes = 9 * 1024
 
-    package internal(set) var all: [SignInAttempt] = []
+    private var all: [(attempt: SignInAttempt, bytes: Int)] = []
 
     package init() {}
 
     package var isEmpty: Bool { all.isEmpty }
 
-    /// Adds an attempt.
-    ///
-    /// What does not fit into a cookie is shortened from the oldest on: first the pages that older attempts return to
-    /// become `/`, then the oldest attempts go. The new one is always complete.
-    /// - Throws: `browser.attempt_too_large` if the new one does not fit by itself.
-    package mutating func add(_ attempt: SignInAttempt, now: UnixTime) throws(BrowserError) {
-        var kept = all.filter { Self.isCurrent($0, now) }
-        kept.removeFirst(max(kept.count - (Self.maximumCount - 1), 0))
-        kept.append(attempt)
-        let newest = kept.count - 1
-        for index in kept.indices where AttemptCoding.size(kept) > AttemptSeal.maximumContent {
-            guard index < newest, case .page = kept[index].destination else { continue }
-            kept[index].destination = .page(ReturnTarget.home.text)
-        }
-        while kept.count > 1, AttemptCoding.size(kept) > AttemptSeal.maximumContent { kept.removeFirst() }
-        guard AttemptCoding.isEncodable(attempt), AttemptCoding.size(kept) <= AttemptSeal.maximumContent else {
-            throw BrowserError(.browserAttemptTooLarge, "a sign-in does not fit into a cookie")
-        }
-        all = kept
+    /// The attempts, the oldest first.
+    package var attempts: [SignInAttempt] {
+        all.map(\.attempt).sorted { $0.created.seconds < $1.created.seconds }
     }
 
-    /// Takes the attempt with a `state` out: it cannot be taken again, whatever the outcome.
+    /// Adds the attempt of a cookie.
+    /// - Parameter bytes: the length of the cookie's value.
+    package mutating func add(_ attempt: SignInAttempt, bytes: Int) { all.append((attempt, bytes)) }
+
+    /// The attempts whose cookies are to be deleted because there is one more: those that are over, and the oldest of too
+    /// many.
+    /// - Parameter bytes: the length of the new one's value.
+    package func superseded(byOneMoreOf bytes: Int, now: UnixTime) -> [SignInAttempt] {
+        var kept = all.filter { $0.attempt.isCurrent(now) }.sorted {
+            $0.attempt.created.seconds < $1.attempt.created.seconds
+        }
+        var gone = all.filter { !$0.attempt.isCurrent(now) }.map(\.attempt)
+        while let oldest = kept.first,
+            kept.count >= Self.maximumCount || kept.reduce(bytes, { $0 + $1.bytes }) > Self.maximumBytes
+        {
+            gone.append(oldest.attempt)
+            kept.removeFirst()
+        }
+        return gone
+    }
+
+    /// The attempt with a `state`.
     ///
-    /// Clients are not shown which of the errors it was. The time it takes does not depend on which attempt matches.
-    /// - Throws: `browser.attempt_unknown`, `browser.attempt_provider`, `browser.attempt_expired`.
-    package mutating func take(
-        state: String, provider: String, now: UnixTime
-    ) throws(BrowserError) -> SignInAttempt {
+    /// The time it takes does not depend on which attempt matches.
+    /// - Throws: `browser.attempt_unknown`.
+    package func find(state: String) throws(BrowserError) -> SignInAttempt {
         let wanted = Array(state.utf8)
-        var match: Int?
-        for index in all.indices where ConstantTime.areEqual(Array(all[index].state.utf8), wanted) { match = index }
+        var match: SignInAttempt?
+        for (attempt, _) in all where ConstantTime.areEqual(Array(attempt.state.utf8), wanted) { match = attempt }
         guard let match else { throw BrowserError(.browserAttemptUnknown, "no sign-in of this browser has the state") }
-        let attempt = all.remove(at: match)
-        guard attempt.provider.hasSameBytes(as: provider) else {
-            throw BrowserError(.browserAttemptProvider, "the sign-in was started with another provider")
-        }
-        guard Self.isCurrent(attempt, now) else {
-            throw BrowserError(.browserAttemptExpired, "the sign-in was started too long ago")
-        }
-        return attempt
-    }
-
-    private static func isCurrent(_ attempt: SignInAttempt, _ now: UnixTime) -> Bool {
-        now < attempt.created.advanced(bySeconds: lifetime.components.seconds)
-            && attempt.created <= now.advanced(bySeconds: clockSkew)
+        return match
     }
 }

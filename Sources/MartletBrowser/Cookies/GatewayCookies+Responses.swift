@@ -16,7 +16,9 @@ extension GatewayCookies {
 
     private func isName(_ range: ByteRange, in bytes: Span<UInt8>) -> Bool {
         let name = bytes.extracting(range.bounds)
-        return name.spellsIgnoringCase(session.name) || name.spellsIgnoringCase(start.name)
-            || name.spellsIgnoringCase(form.name)
+        if name.spellsIgnoringCase(session.name) || name.spellsIgnoringCase(form.name) { return true }
+        let length = start.name.utf8.count
+        return name.count >= length && name.extracting(0..<length).spellsIgnoringCase(start.name)
+            && (name.count == length || name[length] == UInt8(ascii: "-"))
     }
 }

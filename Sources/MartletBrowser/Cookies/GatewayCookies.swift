@@ -1,3 +1,4 @@
+internal import MartletCore
 package import MartletHTTP
 
 /// The cookies that the gateway sets: their names, how they are set, and how they are found in heads.
@@ -8,7 +9,7 @@ package final class GatewayCookies: Sendable {
     package enum Kind: Sendable, CaseIterable {
         /// The session.
         case session
-        /// Sign-ins that wait for a provider (``SignInAttempts``).
+        /// A sign-in that waits for a provider (``SignInAttempt``); each has one of its own.
         case start
         /// A random value that forms are bound to (``FormTokens``).
         case form
@@ -25,7 +26,7 @@ package final class GatewayCookies: Sendable {
 
     /// Sets the session's cookie.
     package let session: SetCookie
-    /// Sets the cookie of sign-ins that wait for a provider.
+    /// Sets the cookies of sign-ins that wait for a provider; ``start(_:)`` gives that of one.
     ///
     /// Providers may respond with a form, whose POST comes from another site: only `SameSite=None` is sent along.
     /// Without `https` browsers reject that, and the cookie is `Lax`: then the provider must redirect, or be of the same
@@ -45,46 +46,71 @@ package final class GatewayCookies: Sendable {
         session = SetCookie(name: name, isSecure: isSecure, sameSite: sameSite, maximumAge: maximumAge)
         start = SetCookie(
             name: name + Kind.start.suffix, isSecure: isSecure, sameSite: isSecure ? .none : .lax,
-            maximumAge: SignInAttempts.lifetime)
+            maximumAge: SignInAttempt.lifetime)
         form = SetCookie(
             name: name + Kind.form.suffix, isSecure: isSecure, sameSite: .lax, maximumAge: .zero)
     }
 
+    /// Sets the cookie of one attempt.
+    /// - Parameter id: ``SignInAttempt/cookieID``.
+    package func start(_ id: String) -> SetCookie { start.named("\(start.name)-\(id)") }
+
+    /// The `Set-Cookie` that deletes a cookie of the gateway.
+    /// - Parameter name: of one that was found in a request.
+    package func deletion(of name: String) -> String {
+        if name.hasSameBytes(as: session.name) { return session.deletion }
+        if name.hasSameBytes(as: form.name) { return form.deletion }
+        return start.named(name).deletion
+    }
+
     /// Finds the gateway's cookies in all `Cookie` fields of a request.
     ///
-    /// Names are compared byte by byte, as browsers do. A value may be empty.
-    /// - Throws: `browser.cookie_repeated`, `browser.cookie_malformed`, `browser.cookie_too_long`.
-    package func find(
-        in bytes: Span<UInt8>, _ fields: borrowing FieldList
-    ) throws(BrowserError) -> FoundCookies {
+    /// Names are compared byte by byte, as browsers do.
+    package func find(in bytes: Span<UInt8>, _ fields: borrowing FieldList) -> FoundCookies {
         var found = FoundCookies()
         guard fields.has(.cookie) else { return found }
         var index = 0
         while index < fields.count {
             let field = fields[index]
             index &+= 1
-            if field.known == .cookie { try find(in: bytes, field.value, &found) }
+            if field.known == .cookie { find(in: bytes, field.value, &found) }
         }
         return found
     }
 
     /// Finds the gateway's cookies in the value of one field.
-    package func find(
-        in bytes: Span<UInt8>, _ value: ByteRange, _ found: inout FoundCookies
-    ) throws(BrowserError) {
+    package func find(in bytes: Span<UInt8>, _ value: ByteRange, _ found: inout FoundCookies) {
         var pairs = CookiePairs(value)
         while let pair = pairs.next(bytes) {
             guard let kind = names.kind(of: pair, in: bytes) else { continue }
-            guard pair.isTight else { throw .cookieMalformed }
-            guard pair.value.count <= CookieValue.maximumBytes else { throw .cookieTooLong }
-            var index = pair.value.start
-            while index < pair.value.end {
-                guard CookieValue.isMember(bytes[index]) else { throw .cookieMalformed }
-                index &+= 1
+            found.isEmpty = false
+            let name = bytes.extracting(pair.name.bounds)
+            let problem = Self.problem(of: pair, kind, bytes, found)
+            // One that is empty, or of a form that is not set any more, is of no use, but no error either.
+            let isVoid = pair.value.isEmpty || kind == .start && pair.name.count == start.name.utf8.count
+            guard problem == nil, !isVoid else {
+                found.reject(kind, Self.text(name), problem)
+                continue
             }
-            guard found[kind] == nil else { throw .cookieRepeated }
-            found[kind] = pair.value
+            found.add(kind, pair)
         }
+    }
+
+    private static func problem(
+        of pair: CookiePair, _ kind: Kind, _ bytes: Span<UInt8>, _ found: borrowing FoundCookies
+    ) -> BrowserError? {
+        guard pair.isTight else { return .cookieMalformed }
+        guard pair.value.count <= CookieValue.maximumBytes else { return .cookieTooLong }
+        var index = pair.value.start
+        while index < pair.value.end {
+            guard CookieValue.isMember(bytes[index]) else { return .cookieMalformed }
+            index &+= 1
+        }
+        return found.has(kind, named: bytes.extracting(pair.name.bounds), in: bytes) ? .cookieRepeated : nil
+    }
+
+    private static func text(_ bytes: Span<UInt8>) -> String {
+        unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     }
 }
 
@@ -105,37 +131,84 @@ struct GatewayCookieNames: Sendable {
         }
         let rest = bytes.extracting((pair.name.start &+ offset)..<pair.name.end)
         if rest.isEmpty { return .session }
-        if rest.spells(GatewayCookies.Kind.start.suffix) { return .start }
         if rest.spells(GatewayCookies.Kind.form.suffix) { return .form }
-        return nil
+        return Self.isStart(rest) ? .start : nil
+    }
+
+    /// `-start-` and the name of an attempt; alone it is that of former versions.
+    private static func isStart(_ rest: Span<UInt8>) -> Bool {
+        let length = GatewayCookies.Kind.start.suffix.utf8.count
+        guard rest.count >= length, rest.extracting(0..<length).spells(GatewayCookies.Kind.start.suffix) else {
+            return false
+        }
+        guard rest.count > length else { return true }
+        guard rest.count == length &+ 1 &+ SignInAttempt.cookieIDLength, rest[length] == UInt8(ascii: "-") else {
+            return false
+        }
+        var index = length &+ 1
+        while index < rest.count {
+            let byte = rest[index]
+            guard (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) else { return false }
+            index &+= 1
+        }
+        return true
     }
 }
 
 /// Where the gateway's cookies stand in a request's head.
 package struct FoundCookies: Sendable, Equatable {
+    /// The cookie of an attempt.
+    package struct Start: Sendable, Equatable {
+        package let name: ByteRange
+        package let value: ByteRange
+    }
+
     package private(set) var session: ByteRange?
-    package private(set) var start: ByteRange?
+    /// Those of sign-ins that wait for a provider.
+    package private(set) var starts: [Start] = []
     package private(set) var form: ByteRange?
+    /// Whether there are none, so that every `Cookie` field can be forwarded as it is.
+    package internal(set) var isEmpty = true
+    /// The names of those that cannot be used: they count as absent, and are to be deleted.
+    package private(set) var unusable: [String] = []
+    /// Why the first of them cannot be used; `nil` for those that are only empty.
+    package private(set) var problem: BrowserError?
 
     package init() {}
 
-    /// Whether there are none, so that every `Cookie` field can be forwarded as it is.
-    package var isEmpty: Bool { session == nil && start == nil && form == nil }
+    /// Whether one of that name was found already, used or not.
+    func has(_ kind: GatewayCookies.Kind, named name: Span<UInt8>, in bytes: Span<UInt8>) -> Bool {
+        for other in unusable where name.spells(other) { return true }
+        switch kind {
+        case .session: return session != nil
+        case .form: return form != nil
+        case .start:
+            for other in starts where name.count == other.name.count {
+                var index = 0
+                while index < name.count, name[index] == bytes[other.name.start &+ index] { index &+= 1 }
+                if index == name.count { return true }
+            }
+            return false
+        }
+    }
 
-    package subscript(kind: GatewayCookies.Kind) -> ByteRange? {
-        get {
-            switch kind {
-            case .session: session
-            case .start: start
-            case .form: form
-            }
+    mutating func add(_ kind: GatewayCookies.Kind, _ pair: CookiePair) {
+        switch kind {
+        case .session: session = pair.value
+        case .form: form = pair.value
+        case .start: starts.append(Start(name: pair.name, value: pair.value))
         }
-        set {
-            switch kind {
-            case .session: session = newValue
-            case .start: start = newValue
-            case .form: form = newValue
-            }
+    }
+
+    /// Neither of two cookies of one name counts, because it is not known which one the gateway has set.
+    mutating func reject(_ kind: GatewayCookies.Kind, _ name: String, _ error: BrowserError?) {
+        if problem == nil { problem = error }
+        switch kind {
+        case .session: session = nil
+        case .form: form = nil
+        case .start: break
         }
+        guard !unusable.contains(where: { $0.hasSameBytes(as: name) }) else { return }
+        unusable.append(name)
     }
 }

@@ -7,11 +7,11 @@ package struct SetCookie: Sendable, Equatable {
         case none = "None"
     }
 
-    package let name: String
+    package private(set) var name: String
     private let isSecure: Bool
     private let sameSite: SameSite
     /// In seconds; 0 until the browser is closed.
-    private let maximumAge: Int64
+    private var maximumAge: Int64
 
     /// - Parameters:
     ///   - name: a token (RFC 9110 §5.6.2).
@@ -23,6 +23,20 @@ package struct SetCookie: Sendable, Equatable {
         self.isSecure = isSecure
         self.sameSite = sameSite
         self.maximumAge = max(maximumAge.components.seconds, 0)
+    }
+
+    /// The same for another name.
+    func named(_ name: String) -> SetCookie {
+        var copy = self
+        copy.name = name
+        return copy
+    }
+
+    /// The same for another time.
+    package func lasting(_ time: Duration) -> SetCookie {
+        var copy = self
+        copy.maximumAge = max(time.components.seconds, 0)
+        return copy
     }
 
     /// The field's value that sets the cookie.

@@ -23,6 +23,11 @@ package enum NavigationRule {
         return preference.isHTML
     }
 
+    /// Whether a browser says what a request is for: scripts cannot set the field.
+    package static func hasMode(_ bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Bool {
+        fields.occurrence(of: "sec-fetch-mode", in: bytes) != .absent
+    }
+
     /// Whether a request to one of the gateway's own endpoints is a navigation. Forms are, too: their response is a
     /// page.
     package static func isNavigation(

@@ -32,10 +32,8 @@ struct ReturnPath {
             !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: "\\") }),
             let text = String(validating: bytes, as: UTF8.self)
         else { return false }
-        let hasAmbiguity = text.unicodeScalars.contains {
-            (0x80...0x9F).contains($0.value) || CompatibilityForms.areAmbiguous($0.value)
-        }
-        return !hasAmbiguity && !segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+        let hasControls = text.unicodeScalars.contains { (0x80...0x9F).contains($0.value) }
+        return !hasControls && !CompatibilityForms.areAmbiguous(text.unicodeScalars) && !segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
     }
 
     /// Whether the path is below one of others, whatever its letter case, parameters and repeated slashes.

@@ -33,6 +33,11 @@ struct ConfigurationMigration {
         // Values are not looked at, so variables need none.
         let root = ConfigurationNode.parse(text, file: file, environment: { _ in "x" }, into: &diagnostics)
         guard let root, !diagnostics.hasErrors else { throw ConfigurationError(diagnostics.errors) }
+        if let version = root["version"], case .scalar(let scalar) = version.content, scalar.text != "1" {
+            throw ConfigurationError(
+                .configBadVersion, at: version.location,
+                "version \(quoted(scalar.text)) is not known: the only one is 1")
+        }
         var editor = TextEditor(text)
         for rename in renames {
             for block in Self.blocks(root, rename.block) { Self.apply(rename, to: block, &editor) }

@@ -97,7 +97,7 @@ struct EffectiveConfiguration {
         guard case .scalar(let kind)? = node["kind"]?.content else { return [] }
         let own = kinds[kind.text] ?? ConfigurationGrammar()
         let key = ConfigurationGrammar.Key.required("kind", .constant(kind.text), "")
-        let grammar = ConfigurationGrammar([key] + own.keys + ProviderConfiguration.sharedKeys)
+        let grammar = ConfigurationGrammar([key] + own.keys + ProviderConfiguration.sharedKeys(besides: own))
             .withGroups(of: own)
         return members(grammar, node, source)
     }

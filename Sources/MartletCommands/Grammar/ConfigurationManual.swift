@@ -16,7 +16,7 @@ struct ConfigurationManual {
         page.section("DESCRIPTION")
         page.paragraph(
             """
-            The file is YAML in UTF-8, one document of at most 1 MiB. A key that is not listed here, a key that stands
+            The file is YAML in UTF-8, one document of at most 16 MiB. A key that is not listed here, a key that stands
             twice, and a value of another type are errors, which `martlet check` reports with their positions.
 
             Durations are a whole number and one unit: `250ms`, `10s`, `15m`, `1h`, `30d`. Sizes likewise: `512B`,
@@ -28,7 +28,7 @@ struct ConfigurationManual {
         page.section("PROVIDERS")
         page.paragraph("An entry of `providers` has the keys of its `kind`, and those of every kind.")
         page.subsection("every kind")
-        for key in ProviderConfiguration.sharedKeys { page.term(key) }
+        for key in ProviderConfiguration.sharedKeys(besides: ConfigurationGrammar()) { page.term(key) }
         for (kind, grammar) in providers {
             guard let grammar else { continue }
             add(grammar, "kind \(kind)", to: &page)

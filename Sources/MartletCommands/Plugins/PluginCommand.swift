@@ -1,6 +1,7 @@
 private import Glibc
 internal import MartletConfig
 internal import MartletPlugins
+internal import MartletProvider
 internal import MartletServer
 
 /// `martlet plugin new NAME`: writes the package of a plugin. `martlet plugin probe`, which only the gateway starts, loads
@@ -13,10 +14,16 @@ enum PluginCommand: Command {
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         let argument = options.words.dropFirst().first ?? ""
         guard options.words.first == "probe" else {
-            guard let name = PluginName(argument) else {
+            guard let name = PluginName(argument, kind: options["kind"]) else {
                 throw Options.UsageError(
                     message:
-                        "the name must be that of a Swift type: letters and digits, beginning with an uppercase letter")
+                        "the name must be that of a Swift type: letters and digits, beginning with an uppercase letter; "
+                        + "the kind has lowercase letters, digits and underscores")
+            }
+            guard program.registry.factory(for: ProviderKind(rawValue: name.kind)) == nil else {
+                throw Options.UsageError(
+                    message: "the gateway has a provider of kind \(name.kind), so it would not load another one: "
+                        + "choose another name, or --kind KIND")
             }
             self = .new(name, api: options["api"])
             return
@@ -104,6 +111,7 @@ extension PluginCommand {
                     .one("NAME", .text, "the name of a Swift type, such as Line; the provider's kind is then line")
                 ]
                 new.options = [
+                    .value("kind", "KIND", .text, "the provider's kind; default: the name in snake case"),
                     .value(
                         "api", "FOLDER", .folder, "the public API; default: ../lib/martlet/api beside the executable")
                 ]
@@ -115,6 +123,7 @@ extension PluginCommand {
             },
         ]
         grammar.example("martlet plugin new Line", "the folder Line with a provider of kind line")
+        grammar.example("martlet plugin new GitHub --kind github", "a kind that is not git_hub")
         grammar.exits = [
             .ok: "written", .configuration: "the folder exists or cannot be written, or there is no API",
         ]

@@ -90,7 +90,7 @@ struct PluginTemplate {
     private var provider: String {
         """
         public import MartletConfig
-        public import MartletCore
+        internal import MartletCore
         private import MartletCrypto
         public import MartletProvider
 

@@ -4,7 +4,7 @@ extension AccessLogConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional(
-                "sample", SamplePercentage.shape, default: "100%",
+                "sample", SamplePercentage.shapeWithSign, default: "100%",
                 "How many of the lines of successful requests are written, chosen at random; rejections and 5xx always are."
             ),
             .optional(
@@ -22,16 +22,13 @@ extension AccessLogConfiguration: ConfigurationDecodable {
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         self.init()
-        sample = reader.optional("sample", default: sample)
+        sample = reader.optional("sample", as: SampleShare.self)?.value ?? sample
         if let node = reader.node("fields"), let names: [AccessFieldName] = reader.optional("fields") {
             fields = names.flatMap(\.fields)
             if let error = Self.error(in: fields) { reader.error(.configBadValue, at: node.location, error) }
         }
         file = reader.optional("file")
-        if let file, let reason = FileProbe.creationError(file.value.text) {
-            reader.error(
-                .configFileUnwritable, at: file.location, "file: cannot open \(quoted(file.value.text)): \(reason)")
-        }
+        reader.checkWritable(file, "file")
         rotation = reader.optional("rotate", default: rotation)
         logsProbes = reader.optional("probes", default: logsProbes)
     }

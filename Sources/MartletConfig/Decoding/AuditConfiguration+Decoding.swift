@@ -18,6 +18,7 @@ extension AuditConfiguration: ConfigurationDecodable {
         file = reader.optional("file")
         syslog = reader.optional("syslog")
         webhook = Self.webhook(&reader)
+        reader.checkWritable(file, "file")
         key = try reader.secret("key")
         guard reader.has("file") || reader.has("syslog") || reader.has("webhook") else {
             throw ConfigurationError(

@@ -1,4 +1,5 @@
 private import MartletCore
+internal import MartletJSON
 
 /// `authorize:` of a route: its conditions on claims, and those on the authentication.
 struct AuthorizeRules {
@@ -81,7 +82,7 @@ extension ConditionConfiguration: ConfigurationDecodable {
 
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("claim", .text, "The claim that is tested."),
+            .optional("claim", .claim, "The claim that is tested, or the names on the way to a member of it."),
             .optional("equals", .literal, "The claim equals this."),
             .optional("in", .list(.literal, nonEmpty: true), "The claim is one of these."),
             .optional(
@@ -91,6 +92,8 @@ extension ConditionConfiguration: ConfigurationDecodable {
             .optional("gt", .number, "The claim is a number greater than this."),
             .optional("lt", .number, "The claim is a number less than this."),
             .optional("not", .boolean, default: "false", "Inverts the test."),
+            .optional(
+                "or_absent", .boolean, default: "false", "Whether callers without the claim pass, too."),
             .optional(
                 "any", .list(.condition, nonEmpty: true),
                 "Conditions of which at least one must hold; the only key of its condition."),
@@ -115,10 +118,8 @@ extension ConditionConfiguration: ConfigurationDecodable {
         }
         let inverted = reader.optional("not", default: false)
         let given = reader.keys.filter { Self.tests.contains($0.value) }
-        let claim = reader.expected("claim", as: Located<String>.self)
-        if let claim, claim.value.isEmpty {
-            reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
-        }
+        let orAbsent = reader.optional("or_absent", default: false)
+        let claim = reader.expected("claim", as: ClaimPath.self)
         guard let key = given.first, given.count == 1 else {
             let location = given.dropFirst().first?.location ?? reader.location
             throw ConfigurationError(
@@ -126,7 +127,10 @@ extension ConditionConfiguration: ConfigurationDecodable {
                 "\(reader.title) must have exactly one of \(Self.tests.joined(separator: ", "))")
         }
         guard let test = Self.test(key.value, &reader), let claim else { throw .alreadyReported }
-        self = .claim(name: claim.value, test: test, inverted: inverted)
+        if orAbsent, case .exists = test, let node = reader.node("or_absent") {
+            throw node.error(.configConflictingKeys, "or_absent: has no meaning with 'exists'")
+        }
+        self = .claim(name: claim, test: test, inverted: inverted, orAbsent: orAbsent)
     }
 
     private static func alternatives(

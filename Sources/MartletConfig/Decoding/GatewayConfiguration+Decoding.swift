@@ -43,6 +43,9 @@ extension GatewayConfiguration {
             .optional(
                 "jwks", .block(of: JWKSConfiguration.self), default: "{}", "How issuers' keys are fetched and cached."),
             .optional(
+                "outbound", .block(of: OutboundConfiguration.self), default: "{}",
+                "Authorities and a proxy for whatever the gateway calls."),
+            .optional(
                 "assertion", .block(of: AssertionConfiguration.self),
                 "A signed assertion of the caller's identity for upstreams; none if absent."),
             .optional(
@@ -102,6 +105,7 @@ extension GatewayConfiguration {
             hasSessionsBlock: reader.has("sessions"), browser: browser, assertion: assertion, wellKnown: wellKnown,
             providers: providers, upstreams: upstreams, routes: routes)
         configuration.instanceID = instanceID?.value
+        configuration.outbound = reader.block("outbound") ?? OutboundConfiguration()
         configuration.plugins = plugins
         configuration.tracing = tracing
         configuration.checkTracing(&reader)
@@ -119,6 +123,7 @@ extension GatewayConfiguration {
             references.warnOfUnused(&reader.diagnostics)
             configuration.warnOfUnreachableRoutes(&reader.diagnostics)
             configuration.warnOfLaxRoutes(&reader.diagnostics)
+            configuration.warnOfLongAttempts(&reader.diagnostics)
         }
         return configuration
     }

@@ -1,7 +1,11 @@
+private import MartletJSON
+
 extension GatewayConfiguration {
     /// Warns of routes that any client can pick with a header or a parameter, and that demand less of it than the route
     /// that would match otherwise.
     func warnOfLaxRoutes(_ diagnostics: inout Diagnostics) {
+        // Quadratic, like the comparison of all routes.
+        guard routes.count(where: { !$0.conditions.isEmpty }) <= 1_000 else { return }
         for (index, route) in routes.enumerated() where !route.conditions.isEmpty {
             guard let (next, reason) = laxity(of: route, at: index) else { continue }
             let names = Set(route.conditions.map { $0.source == .header ? "headers" : "query" }).sorted()
@@ -72,9 +76,10 @@ extension ConditionConfiguration {
     /// The same for equal conditions, wherever they are written.
     fileprivate var key: String {
         switch self {
-        case .claim(let name, .matches(let pattern), let inverted):
-            "\(name.debugDescription) ~ \(pattern.value) \(inverted)"
-        case .claim(let name, let test, let inverted): "\(name.debugDescription) \(test) \(inverted)"
+        case .claim(let path, .matches(let pattern), let inverted, let orAbsent):
+            "\(path.name.debugDescription) \(path.members) ~ \(pattern.value) \(inverted) \(orAbsent)"
+        case .claim(let path, let test, let inverted, let orAbsent):
+            "\(path.name.debugDescription) \(path.members) \(test) \(inverted) \(orAbsent)"
         case .any(let conditions): "any [\(conditions.map(\.key).joined(separator: ", "))]"
         }
     }

@@ -1,8 +1,17 @@
 extension ProviderConfiguration {
     /// The keys that every provider has, besides `kind`.
     package static let sharedKeys: [ConfigurationGrammar.Key] = [
-        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others.")
+        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others."),
+        .optional("label", .text, "What pages call the provider, up to 64 characters; its name if absent."),
+        .optional(
+            "icon_file", .path, "What pages show on its button: an SVG, PNG, JPEG or WebP file, up to 256 KiB."),
     ]
+    private static let maximumLabel = 64
+
+    /// Those of them that a kind has not given another meaning.
+    package static func sharedKeys(besides own: ConfigurationGrammar) -> [ConfigurationGrammar.Key] {
+        (sharedKeys + OutboundConfiguration.keys).filter { !own.keyNames.contains($0.name) }
+    }
 
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
     ///
@@ -13,10 +22,19 @@ extension ProviderConfiguration {
         let title = "provider \(quoted(entry.key.value))"
         let kind: Located<String>
         let bulkhead: BulkheadConfiguration?
+        let label: Located<String>?
+        let icon: Located<FilePath>?
+        var outbound = OutboundConfiguration()
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
             bulkhead = reader.block("bulkhead")
+            label = reader.optional("label")
+            icon = reader.optional("icon_file")
+            outbound.read(&reader)
+            if let label, !(1...maximumLabel).contains(label.value.unicodeScalars.count) {
+                reader.error(.configBadValue, at: label.location, "label: must have 1 to \(maximumLabel) characters")
+            }
             diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
@@ -29,8 +47,8 @@ extension ProviderConfiguration {
         let shared = ["kind"] + sharedKeys.map(\.name)
         let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
         return ProviderConfiguration(
-            name: entry.key, kind: kind, bulkhead: bulkhead,
-            block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+            name: entry.key, kind: kind, bulkhead: bulkhead, label: label?.value, icon: icon, outbound: outbound,
+            whole: ConfigurationNode(.mapping(rest), at: entry.value.location))
     }
 
     private static func report(

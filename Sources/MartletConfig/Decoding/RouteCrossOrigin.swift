@@ -11,8 +11,8 @@ struct RouteCrossOrigin: ConfigurationDecodable {
         ConfigurationGrammar([
             .required(
                 "origins", .list(.text, nonEmpty: true),
-                "The origins whose pages may use the route: exact ones, `https://*.example.com` for those below a domain,"
-                    + " `*` for all, `null` for pages without one."),
+                "The origins whose pages may use the route: exact ones, of any scheme, `https://*.example.com` for those"
+                    + " below a domain, `*` for all, `null` for pages without one."),
             .optional(
                 "methods", .list(.text, nonEmpty: true), default: "[GET, HEAD, POST]", "The methods that pages may use."
             ),
@@ -64,7 +64,12 @@ struct RouteCrossOrigin: ConfigurationDecodable {
             reader.diagnostics.warning(
                 .configInsecure, at: origin.location,
                 "origins: any page can make itself one whose origin is 'null', with a sandboxed frame")
-        case .exact, .subdomains: return
+        case .subdomains(_, let suffix):
+            guard !suffix.dropFirst().contains(".") else { return }
+            reader.diagnostics.warning(
+                .configInsecure, at: origin.location,
+                "origins: pages of every domain below \(quoted(String(suffix.dropFirst()))) may use the route, whoever's")
+        case .exact: return
         }
     }
 
@@ -111,7 +116,7 @@ private struct CrossOriginPattern: ConfigurationValue {
         case "*": origin = .any
         case "null": origin = .null
         case _ where written.contains("*"): origin = try Self.subdomains(written, node)
-        default: origin = .exact(try WebOrigin(decoding: node).text)
+        default: origin = .exact(try PageOrigin(decoding: node).text)
         }
     }
 

@@ -1,3 +1,5 @@
+internal import MartletJSON
+
 /// `headers:` of a route.
 struct RouteHeaders: ConfigurationDecodable {
     var set: [HeaderConfiguration]?
@@ -90,8 +92,8 @@ extension ConditionConfiguration {
     fileprivate var requiresVerifiedAddress: Bool {
         switch self {
         case .any(let conditions): !conditions.isEmpty && conditions.allSatisfy(\.requiresVerifiedAddress)
-        case .claim("email_verified", .equals(let value), inverted: false): value == .bool(true)
-        case .claim("email_verified", .isIn(let values), inverted: false): values == [.bool(true)]
+        case .claim("email_verified", .equals(let value), inverted: false, orAbsent: false): value == .bool(true)
+        case .claim("email_verified", .isIn(let values), inverted: false, orAbsent: false): values == [.bool(true)]
         case .claim: false
         }
     }
@@ -110,7 +112,7 @@ extension HeaderConfiguration {
                 .optional(
                     "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
                     "An attribute of the caller."),
-                .optional("claim", .text, "A claim of the caller."),
+                .optional("claim", .claim, "A claim of the caller, or the names on the way to a member of it."),
                 .optional("value", .text, "A constant of printable ASCII, for every request of the route."),
                 .optional(
                     "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
@@ -126,10 +128,8 @@ extension HeaderConfiguration {
             join = reader.optional("join", as: PrintableText.self)?.text
             fallback = reader.optional("default", as: PrintableText.self)?.text
             let attribute: PrincipalAttribute? = reader.optional("attribute")
-            let claim: Located<String>? = reader.optional("claim")
-            if let claim, claim.value.isEmpty {
-                reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
-            }
+            let claim: ClaimPath? = reader.optional("claim")
+            if encoding == .json { Self.checkJSON(&reader) }
             let constant = Self.constant(&reader)
             let given = ["attribute", "claim", "value"].filter { reader.has($0) }
             if given.isEmpty {
@@ -143,9 +143,18 @@ extension HeaderConfiguration {
                     "\(reader.title) has both '\(given[0])' and '\(given[1])'")
             }
             let value =
-                attribute.map(Value.attribute) ?? claim.map { .claim($0.value) } ?? constant.map { .constant($0) }
+                attribute.map(Value.attribute) ?? claim.map { .claim($0) } ?? constant.map { .constant($0) }
             guard let value else { throw .alreadyReported }
             self.value = value
+        }
+
+        /// Only claims have a form of their own in JSON; errors are recorded.
+        private static func checkJSON(_ reader: inout ConfigurationReader) {
+            for key in ["attribute", "join"] {
+                guard let node = reader.node(key) else { continue }
+                reader.error(
+                    .configConflictingKeys, at: node.location, "\(key): cannot be used with 'encode: json'")
+            }
         }
 
         /// Reads `value`, which is written as it stands; errors are recorded.

@@ -100,6 +100,9 @@ extension Limits: ConfigurationDecodable {
                 "header_bytes", .size, default: "16KiB", "Request line and header fields together, 256B to 1MiB."),
             .optional("header_fields", .integer(1...10_000), default: "100", "Number of header fields."),
             .optional(
+                "token_bytes", .size, default: "16KiB",
+                "A token, or another bearer credential, 1KiB to 64KiB; it is part of a head, see `header_bytes`."),
+            .optional(
                 "body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB",
                 "Request body; a route may override it."),
             .optional(
@@ -122,6 +125,15 @@ extension Limits: ConfigurationDecodable {
                 "header_bytes", default: ByteSize(bytes: headerBytes), in: ByteSize(bytes: 256) ... .mebibytes(1)
             ).bytes
         headerFields = reader.optional("header_fields", default: headerFields, in: 1...10_000)
+        tokenBytes =
+            reader.optional(
+                "token_bytes", default: ByteSize(bytes: tokenBytes), in: .kibibytes(1) ... .kibibytes(64)
+            ).bytes
+        if let node = reader.node("token_bytes"), tokenBytes > headerBytes {
+            reader.diagnostics.warning(
+                .configUnused, at: node.location,
+                "token_bytes: no token has more than header_bytes, which is \(headerBytes) bytes")
+        }
         bodyBytes = reader.optional("body_bytes", default: SizeLimit(bytes: bodyBytes)).bytes
         bodyMinimumRate = reader.optional("body_min_rate", default: ByteSize(bytes: bodyMinimumRate)).bytes
         connections = reader.optional("connections", default: connections, in: 1...1_000_000)

@@ -46,8 +46,8 @@ extension AdminConfiguration: ConfigurationDecodable {
         if !isAuthenticated {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
-                "the admin listener is reachable from other machines, which may only use /livez and /readyz "
-                    + "without token_file")
+                "the admin listener is reachable from other machines, which without token_file may only use /livez and "
+                    + (metrics == .open ? "/readyz, and read /metrics" : "/readyz; for Prometheus: metrics: open"))
         } else if !reader.has("tls") {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
@@ -190,7 +190,12 @@ extension StoreConfiguration: ConfigurationDecodable {
         passwordFile = reader.optional("password_file", as: FilePath.self)
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
-        pool = reader.optional("pool", default: pool, in: 2...64)
+        let usual = pool
+        pool = reader.optional("pool", default: usual, in: 2...64)
+        if let node = reader.node("pool"), url.value == "memory:", pool != usual {
+            reader.diagnostics.warning(
+                .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
+        }
         timeouts = reader.block("timeouts") ?? timeouts
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
@@ -338,6 +343,9 @@ extension StoreTimeouts: ConfigurationDecodable {
         .init([
             .optional("connect", .duration, default: "1s", "The timeout of a connection attempt, 50ms to 30s."),
             .optional("command", .duration, default: "500ms", "The timeout of a command, 10ms to 10s."),
+            .optional(
+                "shared_limit", .duration, default: "75ms",
+                "How long a request waits for shared limits, 5ms to 2s; a slower store is unavailable for them."),
         ])
     }
 
@@ -345,6 +353,7 @@ extension StoreTimeouts: ConfigurationDecodable {
         self.init()
         connect = reader.optional("connect", default: connect, in: .milliseconds(50) ... .seconds(30))
         command = reader.optional("command", default: command, in: .milliseconds(10) ... .seconds(10))
+        sharedLimit = reader.optional("shared_limit", default: sharedLimit, in: .milliseconds(5) ... .seconds(2))
     }
 }
 
@@ -357,7 +366,8 @@ extension JWKSConfiguration: ConfigurationDecodable {
                 "unknown_kid_cooldown", .duration, default: "60s",
                 "The minimum interval between fetches for unknown key ids."),
             .optional(
-                "negative_ttl", .duration, default: "5m", "How long a key id that does not exist is cached as unknown."),
+                "negative_ttl", .duration, default: "60s",
+                "How long a key id that does not exist is cached as unknown."),
             .optional("fetch_timeout", .duration, default: "3s", "The timeout of one fetch."),
         ])
     }

@@ -10,7 +10,7 @@ extension TracingConfiguration: ConfigurationDecodable {
         .init([
             .required("otlp", .url, "The base URL of an OTLP/HTTP collector; `/v1/traces` is added to it."),
             .optional(
-                "sample", SamplePercentage.shape, default: "1%",
+                "sample", SamplePercentage.shapeWithSign, default: "1%",
                 "How many of the requests without a parent are sampled: 0 to 100, with at most four decimals."),
             .optional(
                 "parent", .choice(Parent.allCases.map(\.rawValue)), default: "trusted",
@@ -25,7 +25,7 @@ extension TracingConfiguration: ConfigurationDecodable {
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let collector = reader.expected("otlp", as: Located<URLText>.self)
-        let sample: SamplePercentage = reader.optional("sample", default: SamplePercentage(millionths: 10_000))
+        let sample = reader.optional("sample", as: SampleShare.self)?.value ?? SamplePercentage(millionths: 10_000)
         let parent = reader.optional("parent", default: Parent.trusted)
         let subject = reader.optional("subject", default: SubjectForm.off)
         let headers = Self.headers(&reader)

@@ -46,7 +46,23 @@ extension UpstreamConfiguration {
                     .configBadValue, at: members.first.address.location,
                     "endpoints: at least one needs a weight above 0, or none gets requests")
             }
+            Self.check(members, &reader)
             self.members = members
+        }
+
+        /// An endpoint that is there twice gets twice its share of requests and of probes; only backups are none.
+        private static func check(_ members: NonEmpty<EndpointConfiguration>, _ reader: inout ConfigurationReader) {
+            var known: Set<EndpointAddress> = []
+            for address in members.map(\.address) where !known.insert(address.value).inserted {
+                reader.error(
+                    .configDuplicateName, at: address.location,
+                    "endpoints: the same endpoint is there twice; 'weight' gives it a larger share")
+            }
+            if members.allSatisfy(\.isBackup) {
+                reader.diagnostics.warning(
+                    .configBadValue, at: members.first.address.location,
+                    "endpoints: all are backups, so that each request is one in an outage; one should be none")
+            }
         }
     }
 }

@@ -14,6 +14,8 @@
     package var registers: Bool
     /// Where that stands.
     package var registersLocation: SourceLocation
+    /// The provider that browsers are sent to instead of the page for signing in; `nil` shows the page.
+    package var start: Located<String>?
 
     /// The host of the origin, without the port and without brackets.
     package var host: String { URLText(origin.value)?.host ?? "" }

@@ -1,4 +1,5 @@
 package import MartletCore
+package import MartletJSON
 
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
 // lint:large-type one property for each block of the file
@@ -14,6 +15,7 @@ package import MartletCore
     package var audit: AuditConfiguration?
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
+    package var outbound = OutboundConfiguration()
     /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
     package var webhooks: [WebhookConfiguration] = []
@@ -104,6 +106,8 @@ package import MartletCore
 /// `server.limits`.
 @frozen package struct Limits: Sendable, Equatable {
     package var headerBytes = 16 * 1024
+    /// Of a token, or another credential that a provider verifies.
+    package var tokenBytes = 16 * 1024
     package var headerFields = 100
     /// `nil` is unlimited.
     package var bodyBytes: Int? = 10 * 1024 * 1024
@@ -271,6 +275,8 @@ package import MartletCore
 @frozen package struct StoreTimeouts: Sendable {
     package var connect = Duration.seconds(1)
     package var command = Duration.milliseconds(500)
+    /// How long a request waits for the store that counts its shared limits.
+    package var sharedLimit = Duration.milliseconds(75)
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.
@@ -278,7 +284,7 @@ package import MartletCore
     package var ttl = Duration.seconds(3600)
     package var maximumStale = Duration.seconds(24 * 3600)
     package var unknownKeyCooldown = Duration.seconds(60)
-    package var negativeTTL = Duration.seconds(300)
+    package var negativeTTL = Duration.seconds(60)
     package var fetchTimeout = Duration.seconds(3)
 
     package init() {}
@@ -290,8 +296,22 @@ package import MartletCore
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
-    /// The block with positions, without the keys that every provider has.
-    package var block: ConfigurationNode
+    /// What pages call it; `nil` for its name.
+    package var label: String?
+    /// What pages show on its button.
+    package var icon: Located<FilePath>?
+    /// How it reaches its issuer, where that differs from `outbound:`.
+    package var outbound = OutboundConfiguration()
+    /// The block with positions, with the keys of `outbound:`.
+    package var whole: ConfigurationNode
+
+    /// The block with positions, without the keys that every provider has and its kind has not.
+    /// - Parameter grammar: of its kind, which may mean another thing by a name.
+    package func block(_ grammar: ConfigurationGrammar?) -> ConfigurationNode {
+        let others = Set(OutboundConfiguration.keys.map(\.name)).subtracting(grammar?.keyNames ?? [])
+        let entries = (whole.entries ?? []).filter { !others.contains($0.key.value) }
+        return ConfigurationNode(.mapping(entries), at: whole.location)
+    }
 }
 
 /// `providers.X.bulkhead:`.
@@ -460,7 +480,8 @@ package struct BulkheadConfiguration: Sendable, Equatable {
         case lessThan(Double)
     }
 
-    case claim(name: String, test: Test, inverted: Bool)
+    /// `orAbsent`: the condition holds where there is no such claim.
+    case claim(name: ClaimPath, test: Test, inverted: Bool, orAbsent: Bool = false)
     case any([ConditionConfiguration])
 }
 
@@ -476,13 +497,13 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     /// Where a header's value comes from.
     @frozen package enum Value: Sendable {
         case attribute(PrincipalAttribute)
-        case claim(String)
+        case claim(ClaimPath)
         /// The same for every request; it says nothing about the caller.
         case constant(String)
     }
 
     /// How a value is encoded for a header.
-    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
+    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii, json }
 
     /// As written in the file.
     package var name: Located<String>

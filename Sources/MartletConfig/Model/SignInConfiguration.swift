@@ -33,7 +33,7 @@ package import MartletJSON
 /// One entry of `accounts.claims_from`.
 @frozen package struct AccountClaimSource: Sendable {
     package var provider: Located<String>
-    package var claim: Located<String>
+    package var claim: Located<ClaimPath>
     /// The name of the account's claim.
     package var name: Located<String>
 }

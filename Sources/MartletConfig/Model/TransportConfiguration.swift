@@ -4,6 +4,8 @@ internal import MartletCore
 @frozen package struct ListenerConfiguration: Sendable {
     package var address: Located<SocketAddress>
     package var reusePort: Bool
+    /// Whether `[::]` does not stand for every IPv4 address, too.
+    package var isIPv6Only = false
     /// `nil` is clear text.
     package var tls: ListenerTLS?
     /// HTTP/2 by ALPN under TLS, with prior knowledge in clear text.
@@ -22,6 +24,16 @@ internal import MartletCore
     package init(address: Located<SocketAddress>, reusePort: Bool) {
         self.address = address
         self.reusePort = reusePort
+    }
+
+    /// Whether the listener accepts IPv4 if it is one for `[::]`: unless it is not to, or another of the listeners has an
+    /// IPv4 address with its port.
+    package func acceptsIPv4(beside listeners: [ListenerConfiguration]) -> Bool {
+        guard !isIPv6Only, case .ip(_, let port) = address.value else { return false }
+        return !listeners.contains { other in
+            guard case .ip(let host, port) = other.address.value else { return false }
+            return port != 0 && !host.contains(":")
+        }
     }
 }
 

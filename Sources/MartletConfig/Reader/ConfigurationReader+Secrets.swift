@@ -37,6 +37,11 @@ extension ConfigurationReader {
             return try labeled(key) { () throws(ConfigurationError) in
                 let text = try node.scalar(expecting: "a string").text
                 guard !text.isEmpty else { throw node.error(.configBadValue, "must not be empty") }
+                if Self.looksLikeVariable(text) {
+                    diagnostics.warning(
+                        .configBadValue, at: node.location,
+                        "\(key): is taken as it is written; a variable of the environment is ${NAME}")
+                }
                 return Located(Secret(text), at: node.location)
             }
         }
@@ -44,8 +49,15 @@ extension ConfigurationReader {
         let secret = try labeled(fileKey) { () throws(ConfigurationError) in
             Located(try Self.fileSecret(node), at: node.location)
         }
-        warnOfExposure(node)
+        warn(of: secret.value, in: node)
         return secret
+    }
+
+    /// `$NAME`, as shells write a variable.
+    private static func looksLikeVariable(_ text: String) -> Bool {
+        let name = text.utf8.dropFirst()
+        return text.utf8.first == UInt8(ascii: "$") && !name.isEmpty
+            && name.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "_") }
     }
 
     /// The secret in a file; `nil` without the key, or if the file is unusable, which is recorded.
@@ -54,7 +66,7 @@ extension ConfigurationReader {
         let secret = recorded(key) { () throws(ConfigurationError) in
             Located(try Self.fileSecret(node), at: node.location)
         }
-        if secret != nil { warnOfExposure(node) }
+        if let secret { warn(of: secret.value, in: node) }
         return secret
     }
 
@@ -83,6 +95,22 @@ extension ConfigurationReader {
         guard let bytes = try? readWholeFile(path.text, limit: 64 * 1024) else { return nil }
         let secret = withoutTrailingNewline(bytes)
         return secret.isEmpty ? nil : Secret(secret)
+    }
+
+    /// Warns of what a file with a secret should not be: readable by others, or ending in white space, which belongs to
+    /// the secret. A key in PEM has line breaks anyway.
+    private mutating func warn(of secret: Secret, in node: ConfigurationNode) {
+        warnOfExposure(node)
+        let endsInSpace = secret.withBytes { bytes in
+            guard let last = bytes.last, let first = bytes.first else { return false }
+            let isText = [0x09, 0x0A, 0x0D, 0x20].contains(last) || [0x09, 0x0A, 0x0D, 0x20].contains(first)
+            return isText && !bytes.starts(with: Array("-----BEGIN".utf8))
+        }
+        guard endsInSpace, let path = try? FilePath(decoding: node) else { return }
+        diagnostics.warning(
+            .configBadValue, at: node.location,
+            "\(quoted(path.text)) begins or ends with white space, or with more than one line break, which belongs to the "
+                + "secret")
     }
 
     private mutating func warnOfExposure(_ node: ConfigurationNode) {

@@ -3,7 +3,9 @@ private import CLinux
 /// The `host[:port]` of URLs, endpoints and listeners.
 enum HostAndPort {
     /// Splits and validates; IPv6 brackets are removed, and names are lowercased.
-    static func parse(_ bytes: [UInt8]) -> (host: String, port: UInt16?)? {
+    /// - Parameter isAbsolute: whether a name may end with the dot of the root, which keeps resolvers from trying other
+    ///   domains; it stays.
+    static func parse(_ bytes: [UInt8], allowingFinalDot isAbsolute: Bool = false) -> (host: String, port: UInt16?)? {
         var host = bytes[...]
         var port: UInt16?
         if let colon = bytes.lastIndex(of: 0x3A), bytes.last != 0x5D {
@@ -19,6 +21,9 @@ enum HostAndPort {
             return (String(decoding: host.dropFirst().dropLast(), as: UTF8.self).lowercased(), port)
         }
         let name = String(decoding: host, as: UTF8.self).lowercased()
+        if isAbsolute, name.hasSuffix("."), addressBytes(name.withoutFinalDot) == nil {
+            return isHostName(name.withoutFinalDot) ? (name, port) : nil
+        }
         return isHostName(name) ? (name, port) : nil
     }
 
@@ -62,4 +67,9 @@ enum HostAndPort {
         guard parsed == 1 else { return nil }
         return family == AF_INET ? Array(bytes.prefix(4)) : bytes
     }
+}
+
+extension String {
+    /// A host name as it is in `Host` and in certificates: without the dot of the root.
+    package var withoutFinalDot: String { hasSuffix(".") ? String(dropLast()) : self }
 }

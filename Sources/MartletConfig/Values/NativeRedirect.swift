@@ -1,5 +1,5 @@
 /// Where an app gets the result of a sign-in in a browser (RFC 8252 §7.1, §7.2): a URL of a scheme of its own, such as
-/// `com.example.app:/cb`, or an `https` URL that it has claimed.
+/// `com.example.app:/cb`, an `https` URL that it has claimed, or an `http` URL of a loopback address (§7.3).
 struct NativeRedirect: ConfigurationValue {
     static let maximumBytes = 512
     /// Schemes that browsers run or read themselves; none of them has a dot, but the message should say why.
@@ -24,6 +24,12 @@ struct NativeRedirect: ConfigurationValue {
         let scheme = text.prefix { $0 != ":" }
         if scheme == "https" {
             return URLText(text) == nil ? "must be an https URL without user information" : nil
+        }
+        if scheme == "http" {
+            guard let url = URLText(text), url.isTrustworthy else {
+                return "must be https: http is accepted only of a loopback address such as http://127.0.0.1/cb"
+            }
+            return nil
         }
         guard !forbidden.contains(scheme.lowercased()) else {
             return "has a scheme that browsers handle themselves"

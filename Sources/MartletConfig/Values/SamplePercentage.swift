@@ -21,6 +21,23 @@ private import MartletCore
 
     /// The shape in the schema.
     static var shape: ConfigurationGrammar.Shape { .either([.number, .pattern("^[0-9]{1,3}([.][0-9]{1,4})?%?$")]) }
+    /// That of a share whose key does not say that it is in percent.
+    static var shapeWithSign: ConfigurationGrammar.Shape {
+        .either([.integer(0...0), .pattern("^(0|[0-9]{1,3}([.][0-9]{1,4})?%)$")])
+    }
+}
+
+/// A share whose key does not say that it is in percent: `10` might be one request in ten or all of them.
+struct SampleShare: ConfigurationValue {
+    let value: SamplePercentage
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        value = try SamplePercentage(decoding: node)
+        let text = try node.scalar(expecting: "a percentage").text
+        guard text.utf8.last == 0x25 || value.millionths == 0 else {
+            throw node.error(.configBadValue, "must have a percent sign: \(quoted(text + "%"))")
+        }
+    }
 }
 
 extension SamplePercentage: ConfigurationValue {
@@ -34,7 +51,7 @@ extension SamplePercentage: ConfigurationValue {
         self.init(millionths: millionths)
     }
 
-    private static func parse(_ text: Substring) -> Int? {
+    fileprivate static func parse(_ text: Substring) -> Int? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         let isNumber = parts.allSatisfy { part in
             !part.isEmpty && part.utf8.count <= maximumDecimals && part.utf8.allSatisfy { (0x30...0x39).contains($0) }

@@ -19,7 +19,7 @@
             let (scheme, rest) = Self.splitScheme(text)
         else { return nil }
         let authority = rest.prefix { $0 != 0x2F && $0 != 0x3F }
-        guard let (host, port) = HostAndPort.parse(Array(authority)) else { return nil }
+        guard let (host, port) = HostAndPort.parse(Array(authority), allowingFinalDot: true) else { return nil }
         let tail = String(decoding: rest.dropFirst(authority.count), as: UTF8.self)
         self.text = text
         self.scheme = scheme
@@ -72,7 +72,7 @@ extension URLText: ConfigurationValue {
         guard let url = URLText(try node.text()) else {
             throw node.error(
                 .configBadURL,
-                "must be an absolute URL such as https://example.com/keys, without user information or '#'")
+                "must be an absolute URL such as https://example.com, without user information or '#'")
         }
         self = url
     }

@@ -4,7 +4,7 @@ extension ConfigurationNode {
     /// Parses a YAML text into a tree and expands its variables.
     ///
     /// - Parameters:
-    ///   - text: at most 1 MiB of UTF-8.
+    ///   - text: at most 16 MiB of UTF-8.
     ///   - file: the path shown in positions; relative paths are resolved against it.
     ///   - environment: looks up `${VAR}`.
     ///   - diagnostics: where syntax errors, duplicate keys and unset variables are recorded.

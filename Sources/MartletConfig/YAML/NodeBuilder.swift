@@ -4,10 +4,11 @@ private import MartletCore
 struct NodeBuilder: ~Copyable {
     /// The limits of a file.
     enum Limit {
-        static let fileBytes = 1_048_576
+        static let fileBytes = 16 * 1_048_576
         static let depth = 64
-        /// Nodes that aliases may add, including nested nodes; prevents "billion laughs" expansion.
-        static let aliasedNodes = 10_000
+
+        /// Nodes that aliases may add to a file of a size, including nested nodes; prevents "billion laughs" expansion.
+        static func aliasedNodes(_ bytes: Int) -> Int { 10_000 + bytes / 4 }
     }
 
     private struct Anchored {
@@ -28,10 +29,12 @@ struct NodeBuilder: ~Copyable {
     private var variables: VariableExpansion
     private var anchors: [String: Anchored] = [:]
     private var aliasedNodes = 0
+    private let maximumAliasedNodes: Int
     var diagnostics = Diagnostics()
 
     init(_ bytes: [UInt8], file: String, environment: @escaping (String) -> String?) throws(ConfigurationError) {
         self.file = file
+        maximumAliasedNodes = Limit.aliasedNodes(bytes.count)
         variables = VariableExpansion(environment: environment)
         do { parser = try YAMLParser(bytes) } catch { throw Self.syntaxError(error, file) }
     }
@@ -91,7 +94,7 @@ struct NodeBuilder: ~Copyable {
     private mutating func alias(_ name: String, _ event: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
         guard let anchored = anchors[name] else { throw syntaxError(event, "unknown alias \(quoted("*" + name))") }
         aliasedNodes += anchored.count
-        guard aliasedNodes <= Limit.aliasedNodes, depth + anchored.height - 1 <= Limit.depth else {
+        guard aliasedNodes <= maximumAliasedNodes, depth + anchored.height - 1 <= Limit.depth else {
             throw ConfigurationError(
                 .configTooLarge, at: location(of: event), "aliases expand to too many nodes")
         }

@@ -1,4 +1,6 @@
 /// Decodes a chunked body (RFC 9112 §7.1), strictly: CRLF only, sizes that fit, extensions bounded and dropped.
+///
+/// Only the sizes of an upstream may have blanks behind them (RFC 9112 §7.1.1 permits none).
 package struct ChunkedDecoder: Sendable {
     private enum State { case size, data, dataEnd, trailers, done }
 
@@ -90,11 +92,13 @@ package struct ChunkedDecoder: Sendable {
     }
 
     /// Whether what follows the size is nothing, or a semicolon after optional white space.
+    ///
+    /// Old servers pad the size with blanks; what clients send is not read that way.
     private func beginsExtension(_ bytes: Span<UInt8>, _ range: ByteRange, isCut: Bool) -> Bool {
         if range.isEmpty { return true }
         var index = range.start
         while index < range.end, ASCII.isBlank(bytes[index]) { index &+= 1 }
-        if index == range.end { return isCut && range.end == bytes.count }
+        if index == range.end { return isUpstream || isCut && range.end == bytes.count }
         return bytes[index] == UInt8(ascii: ";")
     }
 

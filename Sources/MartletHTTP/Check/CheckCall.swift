@@ -86,14 +86,14 @@ package struct CheckCall: Sendable {
         out.append(bytes, method)
         out.append(" ")
         out.append(endpoint)
-        out.append(bytes, path)
+        guard TargetEncoding.append(bytes.extracting(path.bounds), to: &out) else { throw .invalid(.ownTarget) }
         if let query = request.query, !query.isEmpty {
             // Envoy has it in the path.
             guard !bytes.contains(UInt8(ascii: "?"), path), CheckTarget.isQuery(bytes, query) else {
                 throw .conflict(.ownTarget)
             }
             out.append("?")
-            out.append(bytes, query)
+            guard TargetEncoding.append(bytes.extracting(query.bounds), to: &out) else { throw .invalid(.ownTarget) }
         }
         out.append(" HTTP/1.1\r\nHost: ")
         out.append(bytes, host)

@@ -70,12 +70,21 @@ struct CheckTarget: Equatable {
     }
 
     /// The first question mark, or the end; `nil` if there is a byte that no target has.
+    ///
+    /// Characters beyond ASCII are taken as clients send them: the path gets its normal form later.
     private static func question(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
-        let text = bytes.extracting(first: range.end)
-        let question = text.endOfTargetPart(from: range.start)
-        var end = question
-        while end < range.end, text[end] == UInt8(ascii: "?") { end = text.endOfTargetPart(from: end &+ 1) }
-        return end == range.end ? question : nil
+        var question = range.end
+        var utf8 = UTF8Run()
+        for index in range.bounds {
+            let byte = bytes[index]
+            if byte >= 0x80 {
+                guard utf8.consume(byte) else { return nil }
+                continue
+            }
+            guard utf8.isComplete, byte > 0x20, byte != 0x7F, byte != UInt8(ascii: "#") else { return nil }
+            if byte == UInt8(ascii: "?"), question == range.end { question = index }
+        }
+        return utf8.isComplete ? question : nil
     }
 
     /// Whether two targets are the same, byte by byte.

@@ -33,6 +33,15 @@
     @inlinable @inline(__always)
     package func has(_ known: KnownField) -> Bool { kinds & known.bit != 0 }
 
+    /// Whether there is one of the fields in which proxies describe a client.
+    @inlinable @inline(__always)
+    package var hasForwarding: Bool {
+        let bits =
+            KnownField.forwarded.bit | KnownField.xForwardedFor.bit | KnownField.xForwardedProto.bit
+            | KnownField.xForwardedHost.bit
+        return kinds & bits != 0
+    }
+
     /// The index of the first field of a kind, or −1.
     package func firstIndex(of known: KnownField) -> Int {
         guard has(known) else { return -1 }
@@ -63,6 +72,12 @@
         kinds |= known.bit
         count &+= 1
         return true
+    }
+
+    /// Cuts off the end of the last field's value.
+    mutating func shortenLastValue(to end: Int) {
+        precondition(count > 0)
+        unsafe base[count &- 1].shortenValue(to: end)
     }
 
     mutating func markConnectionOption(at index: Int) {

@@ -4,7 +4,7 @@ package struct HeadField: Sendable {
     @usableFromInline let start: UInt32
     @usableFromInline let nameEnd: UInt32
     @usableFromInline let valueStart: UInt32
-    @usableFromInline let valueEnd: UInt32
+    @usableFromInline private(set) var valueEnd: UInt32
     @usableFromInline let end: UInt32
     /// The codes of `known` and `alias`, a byte each, then flags; written with one store.
     @usableFromInline private(set) var tags: UInt32
@@ -53,6 +53,8 @@ package struct HeadField: Sendable {
         tags |= UInt32(name.alias.code) &<< 8 | (hasObsText ? HeadField.obsText : 0)
         tags |= (name.isUnusual ? HeadField.unusual : 0) | (name.hasPercent ? HeadField.percent : 0)
     }
+
+    mutating func shortenValue(to end: Int) { valueEnd = UInt32(truncatingIfNeeded: end) }
 
     mutating func markConnectionOption() { tags |= HeadField.connectionOption }
 

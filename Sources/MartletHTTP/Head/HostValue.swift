@@ -1,8 +1,11 @@
 /// The value of a `Host` field or the authority of a target: a name or address and perhaps a port (RFC 9110 §7.2).
 ///
-/// Narrower than RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so that no upstream
-/// can read a different host from it.
-enum HostValue {
+/// Narrower than RFC 3986: no user information, no percent-encoding, no empty label, so that no upstream can read a
+/// different host from it. An empty port is cut off (``withoutEmptyPort(_:_:)``).
+package enum HostValue {
+    /// Whether a text is a name or address and perhaps a port.
+    package static func isValid(_ text: Span<UInt8>) -> Bool { isValid(text, ByteRange(from: 0, to: text.count)) }
+
     /// - Parameter requiresPort: whether a port is mandatory.
     @inline(__always)
     static func isValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool = false) -> Bool {
@@ -20,7 +23,8 @@ enum HostValue {
         }
         if end == range.count { return !requiresPort }
         let colon = range.start &+ end
-        return bytes.has(UInt8(ascii: ":"), at: colon) && isPort(bytes, ByteRange(ordered: colon &+ 1, range.end))
+        return bytes.has(UInt8(ascii: ":"), at: colon) 
+            && isPort(bytes, ByteRange(ordered: colon &+ 1, range.end), isRequired: requiresPort)
     }
 
     /// Handles long names, addresses in brackets and invalid values.
@@ -40,13 +44,38 @@ enum HostValue {
             guard end > range.start else { return false }
         }
         if end == range.end { return !requiresPort }
-        return bytes[end] == UInt8(ascii: ":") && isPort(bytes, ByteRange(from: end &+ 1, to: range.end))
+        return bytes[end] == UInt8(ascii: ":")
+            && isPort(bytes, ByteRange(from: end &+ 1, to: range.end), isRequired: requiresPort)
     }
 
     @inline(__always)
-    private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+    private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange, isRequired: Bool) -> Bool {
+        if range.isEmpty { return !isRequired }
         guard range.count <= 5, let port = FramingChecks.decimal(bytes, range) else { return false }
         return port <= 65535
+    }
+
+    /// A valid value without a colon at its end, which precedes an empty port (RFC 9110 §4.2.3).
+    @inline(__always)
+    static func withoutEmptyPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> ByteRange {
+        bytes.has(UInt8(ascii: ":"), at: range.end &- 1)
+            ? ByteRange(from: range.start, to: range.end &- 1) : range
+    }
+
+    /// Whether two valid values are the same, where a port that is empty or the scheme's default is as none.
+    static func areSame(_ bytes: Span<UInt8>, _ left: ByteRange, _ right: ByteRange, isSecure: Bool) -> Bool {
+        bytes.sameIgnoringCase(
+            withoutDefaultPort(bytes, left, isSecure: isSecure), withoutDefaultPort(bytes, right, isSecure: isSecure))
+    }
+
+    private static func withoutDefaultPort(_ bytes: Span<UInt8>, _ range: ByteRange, isSecure: Bool) -> ByteRange {
+        let port: StaticString = isSecure ? ":443" : ":80"
+        let start = range.end &- port.utf8CodeUnitCount
+        guard start > range.start else { return withoutEmptyPort(bytes, range) }
+        for offset in 0..<port.utf8CodeUnitCount where bytes[start &+ offset] != port.byte(at: offset) {
+            return withoutEmptyPort(bytes, range)
+        }
+        return ByteRange(from: range.start, to: start)
     }
 
     /// RFC 4291 §2.2: groups of up to four hexadecimal digits, one `::`, perhaps an IPv4 address at the end; no zone.

@@ -10,7 +10,8 @@ package struct RequestHead: ~Copyable {
     package internal(set) var path = ByteRange.empty
     /// From the first `?` of the target on, or empty.
     package internal(set) var query = ByteRange.empty
-    /// The value of `Host`; an absolute-form target must be equal.
+    /// The value of `Host` without an empty port; an absolute-form target must be equal. Empty in HTTP/1.0 without
+    /// either.
     package internal(set) var authority = ByteRange.empty
     package internal(set) var isAbsoluteForm = false
     package internal(set) var isAsteriskForm = false

@@ -20,7 +20,8 @@ struct RequestHeadChecks {
             hosts &+= 1
             guard hosts == 1 else { return .hostRepeated }
             guard HostValue.isValid(bytes, field.value) else { return .badHost }
-            host = field.value
+            host = HostValue.withoutEmptyPort(bytes, field.value)
+            if host.end != field.value.end { head.fields.shortenLastValue(to: host.end) }
         case .authorization:
             guard head.authorization < 0 else { return .authorizationRepeated }
             head.authorization = head.fields.count &- 1
@@ -39,11 +40,23 @@ struct RequestHeadChecks {
         return nil
     }
 
+    /// Whether `Host` is that of an absolute target.
+    @inline(never)
+    private func isSameHost(_ bytes: Span<UInt8>, _ head: borrowing RequestHead) -> Bool {
+        let isSecure = ASCII.lowered(bytes[head.target.start &+ 4]) == UInt8(ascii: "s")
+        return HostValue.areSame(bytes, head.authority, host, isSecure: isSecure)
+    }
+
     /// Checks the head as a whole and fills in what depends on several fields.
     mutating func finish(_ bytes: Span<UInt8>, _ head: inout RequestHead) -> HeadError? {
-        guard hosts == 1 else { return .hostMissing }
-        if head.isAbsoluteForm, !bytes.sameIgnoringCase(head.authority, host) { return .hostMismatch }
-        head.authority = host
+        if hosts == 1 {
+            guard !head.isAbsoluteForm || isSameHost(bytes, head) else { return .hostMismatch }
+            head.authority = host
+        } else {
+            // RFC 9112 §3.2 demands it of HTTP/1.1 alone; one in the target counts.
+            guard isHTTP10 else { return .hostMissing }
+            head.authority = HostValue.withoutEmptyPort(bytes, head.authority)
+        }
         head.keepsAlive = !isHTTP10
         if framing.connections > 0 {
             var options = ConnectionOptions()

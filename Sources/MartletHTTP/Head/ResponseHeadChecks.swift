@@ -4,6 +4,8 @@ struct ResponseHeadChecks {
     private var framing = FramingChecks()
     private var upgrades = 0
     private var upgrade = ByteRange.empty
+    /// The head of a 1xx announces a body in a form that is rejected elsewhere.
+    private var announcesUnreadableBody = false
 
     init(isHTTP10: Bool) { self.isHTTP10 = isHTTP10 }
 
@@ -21,7 +23,11 @@ struct ResponseHeadChecks {
             upgrades &+= 1
             upgrade = field.value
         }
-        return framing.check(field.known, field.value, bytes, isHTTP10: isHTTP10)
+        guard let failure = framing.check(field.known, field.value, bytes, isHTTP10: isHTTP10) else { return nil }
+        // RFC 9112 §6.3: a 1xx ends with its head, whatever its fields say of a body. They are not forwarded.
+        guard head.status < 200 else { return failure }
+        announcesUnreadableBody = true
+        return nil
     }
 
     /// Determines where the body ends (RFC 9112 §6.3) and whether the connection persists.
@@ -34,7 +40,7 @@ struct ResponseHeadChecks {
             head.keepsAlive = !options.closes && (!isHTTP10 || options.keepsAlive)
             if options.upgrades, upgrades == 1, !isHTTP10 { head.upgrade = upgrade }
         }
-        let announcesBody = framing.isChunked || framing.contentLength > 0
+        let announcesBody = framing.isChunked || framing.contentLength > 0 || announcesUnreadableBody
         if head.status < 200 || head.status == 204 {
             head.framing = .none
             // The announced body may follow anyway, so the connection cannot be reused.

@@ -8,6 +8,7 @@ struct PathCheck {
     private let mergesSlashes: Bool
     private var segment = Segment.empty
     private var utf8 = UTF8Run()
+    private var lookAlikes = LookAlikeRun()
     /// Whether the normal form differs from the path.
     private(set) var needsRewrite = false
 
@@ -30,6 +31,12 @@ struct PathCheck {
                 index &+= 3
                 continue
             }
+            if byte >= 0x80 {
+                guard consumeText(byte) else { return false }
+                needsRewrite = true
+                index &+= 1
+                continue
+            }
             guard PathByte.isPlain(byte), utf8.isComplete else { return false }
             if byte == UInt8(ascii: "/") {
                 if mergesSlashes, path[index &- 1] == UInt8(ascii: "/") {
@@ -37,6 +44,7 @@ struct PathCheck {
                 } else {
                     guard segment == .other else { return false }
                     segment = .empty
+                    _ = lookAlikes.accepts(UInt32(byte))
                 }
             } else {
                 guard consume(byte) else { return false }
@@ -49,28 +57,33 @@ struct PathCheck {
     private var isDotSegment: Bool { segment == .dot || segment == .dots }
 
     private mutating func consumeEncoded(_ value: UInt8) -> Bool {
-        if value >= 0x80 {
-            segment = .other
-            return utf8.consume(value)
-        }
+        if value >= 0x80 { return consumeText(value) }
         guard utf8.isComplete else { return false }
         switch value {
         case 0...0x1F, 0x7F, UInt8(ascii: "\\"): return false
         case UInt8(ascii: "%"):
             segment = .other
-            return keepsEncodedPercent
+            return keepsEncodedPercent && lookAlikes.accepts(UInt32(value))
         case UInt8(ascii: "/"):
             // An upstream that decodes it sees a new segment: dots on either side of it are dot segments.
             guard keepsEncodedSlash, !isDotSegment else { return false }
             segment = .empty
-            return true
+            return lookAlikes.accepts(UInt32(value))
         default: return consume(value)
         }
+    }
+
+    /// A byte of a character beyond ASCII, encoded or as it is.
+    private mutating func consumeText(_ byte: UInt8) -> Bool {
+        segment = .other
+        guard utf8.consume(byte) else { return false }
+        return !utf8.isComplete || lookAlikes.accepts(utf8.scalar)
     }
 
     /// A character of the segment, decoded; `false` if it makes a dot segment with parameters.
     private mutating func consume(_ byte: UInt8) -> Bool {
         if byte == UInt8(ascii: ";"), isDotSegment { return false }
+        guard lookAlikes.accepts(UInt32(byte)) else { return false }
         switch segment {
         case .empty where byte == UInt8(ascii: "."): segment = .dot
         case .dot where byte == UInt8(ascii: "."): segment = .dots
@@ -90,11 +103,11 @@ struct PathCheck {
     }
 }
 
-/// Validates a run of bytes over 0x7F as UTF-8 without overlong forms and surrogates (RFC 3629 §4), and without
-/// characters that normalize to one with a meaning in a path.
+/// Validates a run of bytes over 0x7F as UTF-8 without overlong forms and surrogates (RFC 3629 §4).
 struct UTF8Run {
     private var pending = 0
-    private var scalar: UInt32 = 0
+    /// The last character, once it is complete.
+    private(set) var scalar: UInt32 = 0
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
@@ -108,7 +121,7 @@ struct UTF8Run {
             lowest = 0x80
             highest = 0xBF
             scalar = scalar &<< 6 | UInt32(byte & 0x3F)
-            return pending > 0 || !CompatibilityForms.areAmbiguous(scalar)
+            return true
         }
         // The payload bits of the first byte.
         scalar = UInt32(byte & (byte < 0xE0 ? 0x1F : byte < 0xF0 ? 0x0F : 0x07))

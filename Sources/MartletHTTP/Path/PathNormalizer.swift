@@ -2,9 +2,10 @@ package import MartletCore
 
 /// Normalizes a path to the form that is matched and forwarded, and rejects what an upstream could read differently.
 ///
-/// Encoded unreserved characters are decoded, remaining triplets get upper-case digits. Rejected are dot segments in
-/// any spelling, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, invalid
-/// triplets, invalid UTF-8, and characters that normalize to one with a meaning in a path (``CompatibilityForms``).
+/// Encoded unreserved characters are decoded, remaining triplets get upper-case digits, and characters beyond ASCII are
+/// encoded. Rejected are dot segments in any spelling, empty segments, backslashes, encoded slashes, backslashes, percent
+/// signs and control bytes, invalid triplets, invalid UTF-8, and characters that normalize to something with a meaning
+/// in a path (``CompatibilityForms``).
 package enum PathNormalizer {
     /// - Parameters:
     ///   - path: without the query.
@@ -44,7 +45,11 @@ package enum PathNormalizer {
             let byte = path[index]
             guard byte == UInt8(ascii: "%"), let value = PathCheck.triplet(path, at: index) else {
                 // Consecutive slashes only get here where they are merged: keep the first.
-                if byte != UInt8(ascii: "/") || index == 0 || path[index &- 1] != byte { out.append(byte) }
+                if byte >= 0x80 {
+                    TargetEncoding.append(byte, to: &out)
+                } else if byte != UInt8(ascii: "/") || index == 0 || path[index &- 1] != byte {
+                    out.append(byte)
+                }
                 index &+= 1
                 continue
             }

@@ -62,8 +62,8 @@ package enum ProxyHeader {
         package var code: ErrorCode { ErrorCode(rawValue: "proxy_protocol.\(rawValue)") }
     }
 
-    /// The maximum length in bytes; a longer header is rejected.
-    package static let longest = 536
+    /// The maximum length in bytes, 4 KiB behind the fixed part of version 2; a longer header is rejected.
+    package static let longest = 16 + 4096
 
     /// The signature of version 2.
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]

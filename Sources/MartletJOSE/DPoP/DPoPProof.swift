@@ -6,8 +6,8 @@ private import MartletJSON
 ///
 /// Nothing of it can be read: ``confirmation(for:policy:now:)`` verifies it for one request, and returns what it shows.
 package struct DPoPProof: Sendable {
-    /// The maximum length of a proof in bytes. Its header may have 1 KiB, which is enough for RSA keys of 4096 bits.
-    package static let maximumBytes = CompactJWS.maximumLength
+    /// The maximum length of a proof in bytes.
+    package static let maximumBytes = 8 * 1024
     /// The maximum length of `jti` in bytes.
     package static let maximumIDBytes = 128
 
@@ -27,7 +27,7 @@ package struct DPoPProof: Sendable {
         guard header["typ"] == "dpop+jwt" else {
             throw DPoPError(.dpopBadType, "the type of the proof is not dpop+jwt")
         }
-        for name in JWSHeader.forbidden where name != "jwk" && header.has(name) {
+        for name in JWSHeader.forbidden + JWSHeader.unusual where name != "jwk" && header.has(name) {
             throw DPoPError(.dpopHeaderNotAllowed, "the header of the proof has '\(name)'")
         }
         guard let algorithm = token.header.algorithm, let scheme = algorithm.scheme,
@@ -48,7 +48,7 @@ package struct DPoPProof: Sendable {
 
     private static func token(_ text: [UInt8]) throws(DPoPError) -> CompactJWS {
         do throws(JOSEError) {
-            return try CompactJWS(text)
+            return try CompactJWS(text, maximumLength: maximumBytes)
         } catch {
             switch error.reason {
             case .tokenMissing: throw DPoPError(.dpopMissing, "there is no proof")

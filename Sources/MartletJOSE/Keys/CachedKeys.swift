@@ -33,7 +33,9 @@ struct CachedKeys: Sendable {
 
     /// The IDs of the keys that the other set does not have, or has with other key material.
     func missing(from other: CachedKeys?) -> [KeyID] {
-        set.keys.values.filter { other?.set.keys[$0.id]?.parts != $0.parts }.map(\.id).sorted { $0.text < $1.text }
+        set.keys.values.filter { other?.set.keys[$0.id]?.allParts != $0.allParts }.map(\.id).sorted {
+            $0.text < $1.text
+        }
     }
 }
 

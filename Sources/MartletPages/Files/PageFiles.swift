@@ -4,8 +4,25 @@ package struct PageFiles: Sendable {
     package let logo: PageLogo?
     /// `nil`: our own pages.
     package let templates: PageTemplates?
+    /// How providers look, by their names; without an entry by their names alone.
+    package let faces: [String: ProviderFace]
 
-    package init(logo: PageLogo? = nil, templates: PageTemplates? = nil) {
+    /// How a provider looks on pages.
+    package struct ProviderFace: Sendable {
+        /// `nil`: its name.
+        package let label: String?
+        package let icon: PageLogo?
+
+        package init(label: String?, icon: PageLogo?) {
+            self.label = label
+            self.icon = icon
+        }
+    }
+
+    package init(
+        logo: PageLogo? = nil, templates: PageTemplates? = nil, faces: [String: ProviderFace] = [:]
+    ) {
+        self.faces = faces
         self.logo = logo
         self.templates = templates
     }

@@ -27,6 +27,14 @@ package struct PageLogo: Sendable, Equatable {
         self.version = version
     }
 
+    /// What browsers show in the tab of a page without a logo of the operator's.
+    package static let tab = PageLogo(
+        Array(
+            """
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1d4ed8"/>\
+            <path d="M11 15v-3a5 5 0 0 1 10 0v3M9 15h14v9H9z" fill="none" stroke="#fff" stroke-width="2.5"/></svg>
+            """.utf8), version: "tab-1")
+
     /// The fields of the response with it.
     ///
     /// Pages load it with `img`, where nothing in it runs. Opened by itself, an SVG would be a document of this origin:

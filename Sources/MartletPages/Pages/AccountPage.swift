@@ -18,7 +18,7 @@ package struct AccountPage: Page {
     package var signOut: String
     package var notice: AccountNotice?
     package var requestID: String?
-    package var formOrigins: [String]
+    package var formOrigins: [String]?
     package var now: UnixTime
 
     package init(
@@ -51,10 +51,11 @@ package struct AccountPage: Page {
         let subtitle = name.map { name -> HTML in
             "<p class=\"dim\"><bdi>\(words(.signedInAs, ["name": name]))</bdi></p>"
         }
+        let home: HTML = "<p class=\"dim\"><a href=\"/\">\(context.site.title)</a></p>"
         let message = notice.map { parts.notice($0.text(words), $0.kind, requestID: requestID) }
         let sections = AccountSections(self, context)
         return """
-            <div class="masthead">\(parts.logo)<div><h1>\(title(in: context))</h1>\(subtitle ?? .empty)</div>
+            <div class="masthead">\(parts.logo)<div>\(home)<h1>\(title(in: context))</h1>\(subtitle ?? .empty)</div>
             \(parts.form(signOut, csrf: csrf, "<button class=\"button plain\" type=\"submit\">\(words(.signOut))</button>"))
             </div>
             \(message ?? .empty)

@@ -80,7 +80,8 @@ struct AccountSections {
         case .apple, .weChat: "<span class=\"token \(kind.style)\">\(kind.icon)</span>"
         case .password:
             "<span class=\"token\" aria-hidden=\"true\">\(String(kind.displayName(words).prefix(1)).uppercased())</span>"
-        case .other(let label):
+        case .other(_, .some): "<span class=\"token\" aria-hidden=\"true\">\(kind.icon)</span>"
+        case .other(let label, nil):
             "<span class=\"token\" aria-hidden=\"true\">\(String(label.prefix(1)).uppercased())</span>"
         }
     }

@@ -22,6 +22,8 @@ package struct LinkPage: Page {
     package let address: String?
     package let error: LinkPageError?
     package let requestID: String?
+    /// The sign-in page, which follows, may redirect to anywhere.
+    package let formOrigins: [String]? = nil
 
     package init(
         _ purpose: Purpose, action: String, csrf: String, minimumLength: Int, signIn: String, address: String? = nil,

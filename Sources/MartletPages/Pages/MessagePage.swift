@@ -5,8 +5,26 @@ package struct MessagePage: Page {
     package var requestID: String?
     /// The path of the page for signing in; `nil` shows no link.
     package var signIn: String?
+    /// Who is signed in, and how to leave; `nil` for others.
+    package var account: Account?
+    /// In place of the time that the message says.
+    var wait: String?
 
-    package init(_ message: Message, requestID: String?, signIn: String?) {
+    /// Who may not see what they asked for.
+    package struct Account: Sendable, Equatable {
+        /// The name or the address that the user is known by.
+        package let name: String?
+        /// The path that signs out by a form.
+        package let signOut: String
+
+        package init(name: String?, signOut: String) {
+            self.name = name
+            self.signOut = signOut
+        }
+    }
+
+    package init(_ message: Message, requestID: String?, signIn: String?, account: Account? = nil) {
+        self.account = account
         self.message = message
         self.requestID = requestID
         self.signIn = signIn
@@ -24,6 +42,8 @@ package struct MessagePage: Page {
         /// - Parameter seconds: until the next attempt.
         case unavailable(seconds: Int64)
         case internalError, cookiesNeeded, formExpired
+        /// The user has to sign in again, because it was too long ago, or not as strongly as the page demands.
+        case confirmation
         /// A mail was requested, whether or not the address gets one.
         case mailSent
     }
@@ -36,14 +56,29 @@ package struct MessagePage: Page {
         let parts = PageComponents(context)
         let link = signIn.map { path -> HTML in
             let url = PageURL.local(context.localized(path), [("return_to", context.returnTo)])
-            return "<p><a class=\"button primary\" href=\"\(url)\">\(context.words(.backToSignIn))</a></p>"
+            return "<p><a class=\"button primary\" href=\"\(url)\">\(context.words(linkText))</a></p>"
         }
+        let text = message.text(context.words, site: context.site.title, wait: wait)
         let content: [HTML?] = [
-            parts.heading(title(in: context)),
-            "<p class=\"lead\">\(message.text(context.words, site: context.site.title))</p>", link,
+            parts.heading(title(in: context)), signedIn(context), "<p class=\"lead\">\(text)</p>", link,
+            account.map { account in
+                parts.form(
+                    account.signOut, csrf: nil,
+                    "<button class=\"button plain\" type=\"submit\">\(context.words(.signOut))</button>")
+            },
             parts.reference(requestID),
         ]
         return .joined(content.compactMap(\.self), separator: "\n")
+    }
+
+    private func signedIn(_ context: PageContext) -> HTML? {
+        guard let name = account?.name else { return nil }
+        return "<p class=\"dim\"><bdi>\(context.words(.signedInAs, ["name": name]))</bdi></p>"
+    }
+
+    private var linkText: WordKey {
+        if account != nil { return .otherAccount }
+        return message == .confirmation ? .signInAgain : .backToSignIn
     }
 }
 
@@ -61,22 +96,25 @@ extension MessagePage.Message {
         case .cookiesNeeded: .cookiesTitle
         case .formExpired: .expiredTitle
         case .mailSent: .mailSentTitle
+        case .confirmation: .confirmTitle
         }
     }
 
-    func text(_ words: Words, site: String) -> String {
+    /// - Parameter wait: in place of the time that the message says.
+    func text(_ words: Words, site: String, wait: String? = nil) -> String {
         switch self {
         case .signInFailed: words(.failedText)
         case .crossSite: words(.crossSiteText, ["site": site])
         case .notAllowed: words(.notAllowedText)
         case .notFound: words(.notFoundText)
         case .invalid: words(.invalidText)
-        case .throttled(let seconds): words(.throttledText, ["wait": words.wait(seconds: seconds)])
-        case .unavailable(let seconds): words(.unavailableText, ["wait": words.wait(seconds: seconds)])
+        case .throttled(let seconds): words(.throttledText, ["wait": wait ?? words.wait(seconds: seconds)])
+        case .unavailable(let seconds): words(.unavailableText, ["wait": wait ?? words.wait(seconds: seconds)])
         case .internalError: words(.internalText)
         case .cookiesNeeded: words(.cookiesNeeded)
         case .formExpired: words(.expiredText)
         case .mailSent: words(.mailSentText)
+        case .confirmation: words(.confirmIdentity)
         }
     }
 }

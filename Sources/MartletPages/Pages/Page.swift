@@ -1,7 +1,7 @@
 /// A page of the gateway: what it shows, without the request that it responds to.
 package protocol Page: Sendable {
-    /// Origins other than this one that its forms and their redirects lead to.
-    var formOrigins: [String] { get }
+    /// Origins other than this one that its forms and their redirects lead to; `nil` where they are not known.
+    var formOrigins: [String]? { get }
     /// The title of the document, which is also its heading.
     func title(in context: PageContext) -> String
     /// What is inside `main`.
@@ -15,7 +15,7 @@ package protocol Page: Sendable {
 }
 
 extension Page {
-    package var formOrigins: [String] { [] }
+    package var formOrigins: [String]? { [] }
     package var isWide: Bool { false }
     package var template: PageTemplate.Name? { nil }
 
@@ -50,6 +50,8 @@ package struct PageSite: Sendable {
     package let title: String
     /// The path of the logo's endpoint; `nil` without a logo.
     package let logo: String?
+    /// The path of the image in the browser's tab; `nil` lets browsers ask for `/favicon.ico`.
+    package let icon: String?
     /// In the order of the configuration.
     package let links: [PageLink]
     package let language: PageLanguage
@@ -60,12 +62,13 @@ package struct PageSite: Sendable {
 
     /// - Parameter accent: the color of buttons and links; `nil` is a blue.
     package init(
-        title: String, logo: String? = nil, accent: RGBColor? = nil, links: [PageLink] = [],
+        title: String, logo: String? = nil, icon: String? = nil, accent: RGBColor? = nil, links: [PageLink] = [],
         language: PageLanguage = .english, templates: PageTemplates? = nil
     ) {
         self.templates = templates
         self.title = title
         self.logo = logo
+        self.icon = icon
         self.links = links
         self.language = language
         stylesheet = PageStyle.stylesheet(accent: accent ?? PageStyle.accent)

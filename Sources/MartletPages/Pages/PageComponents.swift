@@ -31,8 +31,9 @@ struct PageComponents {
     }
 
     /// A form that posts, with its token and the fields of it.
+    /// - Parameter csrf: `nil` for a form that needs no token.
     func form(
-        _ action: String, csrf: String, style classes: String? = nil, hidden: [(String, String?)] = [], _ content: HTML
+        _ action: String, csrf: String?, style classes: String? = nil, hidden: [(String, String?)] = [], _ content: HTML
     )
         -> HTML
     {

@@ -20,7 +20,7 @@ struct PageLayout {
             <meta name="color-scheme" content="light dark">
             <meta name="robots" content="noindex">
             <title>\(isNamed ? title : "\(title) · \(site.title)")</title>
-            \(HTML.style(site.stylesheet, nonce: context.nonce.text))
+            \(icon)\(HTML.style(site.stylesheet, nonce: context.nonce.text))
             </head>
             <body\(attribute: "class", isWide ? "wide" : nil)>
             <main>
@@ -31,6 +31,11 @@ struct PageLayout {
             </html>
 
             """
+    }
+
+    private var icon: HTML {
+        guard let path = context.site.icon, PageURL.isAllowed(path) else { return .empty }
+        return "<link rel=\"icon\" href=\"\(path)\">\n"
     }
 
     private var footer: HTML {

@@ -138,6 +138,7 @@ enum PageStyle {
         .rows:last-child li:last-child { padding-bottom: 0; }
         .what { flex: 1 1 11rem; min-width: 0; }
         .what .dim { font-size: .875rem; }
+        .rows form { margin-inline-start: auto; }
         .name { font-weight: 600; }
         .badge { display: inline-block; margin-inline-start: var(--s1); padding: 0 var(--s2); border-radius: 1rem;
           background: var(--success-back);
@@ -161,6 +162,7 @@ enum PageStyle {
         @media (max-width: 30rem) {
           .wide { background: var(--page); }
           .wide main { padding: var(--s5) var(--s4) 0; }
+          .wide footer { margin-top: var(--s5); }
           section { padding: var(--s4); border-radius: var(--radius); }
         }
         """

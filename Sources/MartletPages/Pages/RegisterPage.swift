@@ -12,7 +12,8 @@ package struct RegisterPage: Page {
     /// The path of the page for signing in.
     package var signIn: String
     package var requestID: String?
-    package var formOrigins: [String]
+    /// Where the page that the user wanted redirects to is not known.
+    package let formOrigins: [String]? = nil
     /// What is asked for where a mail proves the address; `nil` where a name and a password are enough.
     package var byMail: ByMail?
 
@@ -31,7 +32,7 @@ package struct RegisterPage: Page {
 
     package init(
         action: String, csrf: String, minimumLength: Int, signIn: String, username: String? = nil,
-        error: RegistrationError? = nil, requestID: String? = nil, formOrigins: [String] = [], byMail: ByMail? = nil
+        error: RegistrationError? = nil, requestID: String? = nil, byMail: ByMail? = nil
     ) {
         self.byMail = byMail
         self.action = action
@@ -41,7 +42,6 @@ package struct RegisterPage: Page {
         self.username = username
         self.error = error
         self.requestID = requestID
-        self.formOrigins = formOrigins
     }
 
     /// The heading.

@@ -10,18 +10,18 @@ package struct SignInPage: Page {
     package var requestID: String?
     /// The path of the page that creates accounts; `nil` where none may be created.
     package var registration: String?
-    package var formOrigins: [String]
+    /// Where the page that the user wanted redirects to is not known.
+    package let formOrigins: [String]? = nil
 
     package init(
         providers: [ProviderButton], password: PasswordForm?, notice: SignInNotice? = nil, requestID: String? = nil,
-        registration: String? = nil, formOrigins: [String] = []
+        registration: String? = nil
     ) {
         self.providers = providers
         self.password = password
         self.notice = notice
         self.requestID = requestID
         self.registration = registration
-        self.formOrigins = formOrigins
     }
 
     /// The form for a name and a password.
@@ -119,8 +119,10 @@ package struct ProviderButton: Sendable, Equatable {
         case weChat
         /// A name and a password, in lists of the account's identities.
         case password
-        /// - Parameter label: the name of the provider.
-        case other(label: String)
+        /// - Parameters:
+        ///   - label: the name of the provider.
+        ///   - icon: the path of its image.
+        case other(label: String, icon: String? = nil)
     }
 
     /// The name in the configuration.
@@ -143,7 +145,7 @@ extension ProviderButton.Kind {
         case .apple: words(.nameApple)
         case .weChat: words(.nameWeChat)
         case .password: words(.password)
-        case .other(let label): label
+        case .other(let label, _): label
         }
     }
 
@@ -152,7 +154,7 @@ extension ProviderButton.Kind {
         case .apple: words(.signInWithApple)
         case .weChat: words(.signInWithWeChat)
         case .password: words(.signInWith, ["provider": words(.password)])
-        case .other(let label): words(.signInWith, ["provider": label])
+        case .other(let label, _): words(.signInWith, ["provider": label])
         }
     }
 
@@ -168,6 +170,8 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: PageIcons.apple
         case .weChat: PageIcons.weChat
+        case .other(_, let icon?) where PageURL.isAllowed(icon):
+            "<img src=\"\(icon)\" alt=\"\" width=\"20\" height=\"20\">"
         case .password, .other: .empty
         }
     }

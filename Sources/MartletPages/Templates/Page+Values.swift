@@ -95,8 +95,10 @@ extension MessagePage {
     /// The values of its template.
     package func values(in context: PageContext) -> TemplateValues {
         TemplateValues([
-            "text": TemplateValue(message.text(context.words, site: context.site.title)),
+            "text": TemplateValue(message.text(context.words, site: context.site.title, wait: wait)),
             "request_id": TemplateValue(requestID), "sign_in": context.link(signIn),
+            "account": TemplateValue(account != nil), "name": TemplateValue(account?.name),
+            "sign_out": context.action(account?.signOut),
         ])
     }
 }

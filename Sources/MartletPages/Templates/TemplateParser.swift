@@ -35,11 +35,14 @@ struct TemplateParser {
     /// Where in `literal` the last attribute begins.
     private var attributeStart = 0
     private var form: Form?
+    /// Whether forms need the page's token; signing out does not.
+    private let needsToken: Bool
 
     init(_ bytes: [UInt8], _ schema: TemplateSchema, file: String) throws(TemplateError) {
         self.bytes = bytes
         self.file = file
         sections = [Section(schema: schema, position: 0)]
+        needsToken = schema.hasToken
         guard bytes.count <= PageTemplate.maximumBytes else {
             let text = "the template is larger than \(PageTemplate.maximumBytes / 1024) KiB"
             throw error(.templateTooLarge, text, at: 0)
@@ -101,7 +104,7 @@ struct TemplateParser {
     }
 
     private mutating func checkForm() throws(TemplateError) {
-        if let form, !form.hasToken {
+        if needsToken, let form, !form.hasToken {
             throw error(.templateIncomplete, "this form has no field with the value {{csrf}}", at: form.position)
         }
         form = nil

@@ -37,6 +37,14 @@ struct TemplateSchema: Sendable {
         return TemplateSchema(common.names.merging(own.names) { $1 })
     }
 
+    /// Whether forms of the page need its token.
+    var hasToken: Bool {
+        names.contains { name, kind in
+            if case .list(let inner) = kind { return inner.hasToken }
+            return name == "csrf"
+        }
+    }
+
     private static let notice = texts("text", "kind", "request_id")
     private static let common = texts(
         "heading", "site", "language", "nonce", "return_to", urls: ["logo"],
@@ -53,7 +61,7 @@ struct TemplateSchema: Sendable {
         "csrf", "username", "username_error", "password_error", "password_hint", "by_mail", "asks_name", "name",
         "name_error", urls: ["action", "sign_in"],
         lists: ["notice": notice])
-    private static let message = texts("text", "request_id", urls: ["sign_in"])
+    private static let message = texts("text", "request_id", "account", "name", urls: ["sign_in", "sign_out"])
     private static let account = texts(
         "name", "csrf", urls: ["sign_out"],
         lists: [

@@ -16,7 +16,7 @@ package enum WordKey: String, Sendable, CaseIterable {
     case notFoundTitle, notFoundText, invalidTitle, invalidText, throttledTitle, throttledText
     case unavailableTitle, unavailableText, internalTitle, internalText, cookiesTitle, expiredTitle
     case expiredText, requestID, backToSignIn, signedOutTitle, signedOutText, signedOutEverywhere, continueTitle,
-        continueText, continueLink, signInAgain
+        continueText, continueLink, signInAgain, otherAccount, confirmTitle
     // The page of the account.
     case accountTitle, signedInAs, signOut, signOutEverywhere, identitiesTitle, identitiesText, link
     case linkNamed, unlink, unlinkNamed, onlyIdentity, linkedOn, lastUsed, identityRevoked, notConnected

@@ -84,6 +84,8 @@ extension Words {
         .continueText: "If nothing happens, continue to {site}.",
         .continueLink: "Continue",
         .signedOutEverywhere: "You have been signed out on all devices.",
+        .otherAccount: "Use another account",
+        .confirmTitle: "Please sign in again",
         .signInAgain: "Sign in again",
         .accountTitle: "Your account",
         .signedInAs: "Signed in as {name}",

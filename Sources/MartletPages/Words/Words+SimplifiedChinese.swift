@@ -78,6 +78,8 @@ extension Words {
         .continueText: "如果页面没有跳转，请继续前往 {site}。",
         .continueLink: "继续",
         .signedOutEverywhere: "您已在所有设备上退出登录。",
+        .otherAccount: "使用其他账号",
+        .confirmTitle: "请重新登录",
         .signInAgain: "重新登录",
         .accountTitle: "您的账号",
         .signedInAs: "已登录为 {name}",

@@ -78,6 +78,8 @@ extension Words {
         .continueText: "如果頁面沒有跳轉，請繼續前往 {site}。",
         .continueLink: "繼續",
         .signedOutEverywhere: "您已在所有裝置上登出。",
+        .otherAccount: "使用其他帳號",
+        .confirmTitle: "請重新登入",
         .signInAgain: "重新登入",
         .accountTitle: "您的帳號",
         .signedInAs: "已登入為 {name}",

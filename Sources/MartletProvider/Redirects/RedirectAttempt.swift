@@ -21,6 +21,8 @@ public struct RedirectAttempt: Sendable {
     /// The URL of the callback, exactly as it is registered at the other site.
     public let redirectURI: String
     public let browser: BrowserKind
+    /// What the sign-in is begun for; empty when the browser comes back.
+    public var request = RedirectRequest()
 
     /// `nil` for values of another form.
     public init?(state: String, nonce: String, codeVerifier: Secret, redirectURI: String, browser: BrowserKind) {

@@ -1,4 +1,5 @@
 public import MartletCore
+private import MartletJOSE
 public import MartletJSON
 
 /// The payload of a token, with its registered claims (RFC 7519 §4.1) found in one pass.
@@ -14,7 +15,6 @@ public struct TokenClaims: Sendable {
         case authTime = "auth_time"
     }
 
-    private static let maximumTimeDigits = 12
     private static let none = -1
 
     public let payload: JSONObject
@@ -56,36 +56,40 @@ public struct TokenClaims: Sendable {
     /// Like a lookup in the object: of duplicates, the first counts.
     private func first(_ old: Int, _ new: Int) -> Int { old == Self.none ? new : old }
 
-    /// The value of a claim; `nil` if it is absent.
+    private func index(of name: Name) -> Int {
+        switch name {
+        case .issuer: issuer
+        case .audience: audience
+        case .expiry: expiry
+        case .issuedAt: issuedAt
+        case .notBefore: notBefore
+        case .subject: subject
+        case .authTime: authTime
+        }
+    }
+
+    /// Whether the claim is there, but null.
+    func isNull(_ name: Name) -> Bool {
+        let index = index(of: name)
+        return index != Self.none && payload.members[index].value == .null
+    }
+
+    /// The value of a claim; `nil` if it is absent, or null.
     public subscript(name: Name) -> JSONValue? {
-        let index =
-            switch name {
-            case .issuer: issuer
-            case .audience: audience
-            case .expiry: expiry
-            case .issuedAt: issuedAt
-            case .notBefore: notBefore
-            case .subject: subject
-            case .authTime: authTime
-            }
+        let index = index(of: name)
         // Not a conditional expression: its `nil` would be a JSON null.
         guard index != Self.none else { return nil }
+        if case .null = payload.members[index].value { return nil }
         return payload.members[index].value
     }
 
-    /// A time in seconds since 1970: digits only, 12 at most, so that arithmetic on it cannot overflow.
+    /// A time in seconds since 1970: digits only, 12 at most; see `NumericDate` for one that may have a fraction.
     /// - Returns: `nil` for a fraction, an exponent, a negative number, and anything that is not a number.
     public static func time(_ value: JSONValue) -> UnixTime? {
-        guard case .number(let number) = value else { return nil }
-        let bytes = number.text.utf8Span.span
-        guard bytes.count <= maximumTimeDigits else { return nil }
-        var seconds: Int64 = 0
-        for index in bytes.indices {
-            let digit = bytes[index] &- 48
-            guard digit < 10 else { return nil }
-            seconds = seconds &* 10 &+ Int64(digit)
+        guard case .number(let number) = value, number.text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
         }
-        return UnixTime(seconds: seconds)
+        return NumericDate(value)?.floor
     }
 
     /// The longest identifier of a user in bytes.

@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletHTTP
 internal import MartletResponder
 
@@ -6,10 +7,20 @@ extension ClientURL {
     /// - Parameters:
     ///   - isSecure: whether the listener has TLS.
     ///   - isTrusted: whether the peer is a trusted proxy, which says what the client sees.
-    init(_ bytes: UnsafeBufferPointer<UInt8>, _ head: borrowing RequestHead, isSecure: Bool, isTrusted: Bool) {
+    ///   - proxies: those that are trusted.
+    init(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ head: borrowing RequestHead, isSecure: Bool, isTrusted: Bool,
+        trusting proxies: [AddressRange]
+    ) {
         var scheme = isSecure ? "https" : "http"
         var authority = unsafe String(decoding: bytes[head.authority], as: UTF8.self)
         if isTrusted {
+            if head.fields.has(.forwarded) {
+                let elements = unsafe ForwardedChain.elements(of: head, bytes)
+                let origin = ForwardedChain.origin(of: elements, trusting: proxies)
+                scheme = origin.scheme ?? scheme
+                if let host = origin.host { authority = String(decoding: host, as: UTF8.self) }
+            }
             if let forwarded = unsafe head.values(of: "x-forwarded-proto", bytes).last {
                 scheme = String(decoding: forwarded, as: UTF8.self)
             }

@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletBrowser
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
@@ -96,6 +97,11 @@ extension EventLoop {
         }
         unsafe router.noteHead(exchange, bytes, &loop)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
+        if loop.exchanges[exchange].credential.offersBasic, loop.context.snapshot.browser != nil {
+            // A browser would ask for the password in a window of its own, and send it with every request from then on.
+            loop.exchanges[exchange].credential.offersBasic =
+                unsafe !NavigationRule.hasMode(bytes.span, router.head.fields)
+        }
         loop.reject(exchange, rejection.failure)
     }
 

@@ -52,9 +52,9 @@ enum RequestProofs {
     ) -> Failure? {
         do throws(Failure) {
             guard let certificate = unsafe try clientCertificate(of: exchange, bytes, &events) else {
-                return .proofInvalid("auth.certificate_missing")
+                return .certificateInvalid("auth.certificate_missing")
             }
-            return certificate.thumbprint.hasSameBytes(as: expected) ? nil : .proofInvalid("auth.certificate_mismatch")
+            return certificate.thumbprint.hasSameBytes(as: expected) ? nil : .certificateInvalid("auth.certificate_mismatch")
         } catch {
             return error
         }
@@ -175,6 +175,7 @@ enum RequestProofs {
                 path: String(decoding: bytes[events.router.head.path], as: UTF8.self))
         }
         return unsafe ClientURL(
-            bytes, events.router.head, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted)
+            bytes, events.router.head, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted,
+            trusting: events.loop.context.snapshot.trustedProxies)
     }
 }

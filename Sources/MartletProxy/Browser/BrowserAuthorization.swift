@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletBrowser
+internal import MartletCore
 internal import MartletHTTP
 internal import MartletResponder
 internal import MartletRouter
@@ -39,13 +40,16 @@ enum BrowserAuthorization {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, _ browser: BrowserRules,
         hasAuthorization: Bool, _ events: inout EventLoop
     ) throws(Failure) -> BrowserRules.Use {
-        let found: FoundCookies
-        do throws(BrowserError) {
-            found = unsafe try browser.cookies.find(in: bytes.span, events.router.head.fields)
-        } catch {
-            throw error.failure
-        }
+        let found = unsafe browser.cookies.find(in: bytes.span, events.router.head.fields)
         events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
+        if !found.unusable.isEmpty {
+            for name in found.unusable { events.loop.setCookie(browser.cookies.deletion(of: name), of: exchange) }
+            let isServed =
+                unsafe events.loop.context.snapshot.authentication.routes[route].mode != .required
+                || NavigationRule.isNavigation(
+                    bytes.span, events.router.head.fields, method: events.router.head.method)
+            if let problem = found.problem, !isServed { throw problem.failure }
+        }
         let isRuled = events.loop.context.snapshot.compiledRoutes[route].extras.contains(.crossOrigin)
         let rules = isRuled ? events.loop.context.snapshot.routeRules[route].crossOrigin : nil
         let request = unsafe BrowserRules.Request(
@@ -89,11 +93,14 @@ enum BrowserAuthorization {
             case .verification: isCookie && rejection.failure.status == 401
             case .request, .policy: !isCookie && rejection.failure.reason == Failure.credentialMissing.reason
             }
-        guard isUnknown,
-            unsafe NavigationRule.isNavigation(
-                bytes.span, events.router.head.fields, method: events.router.head.method)
-        else {
-            unsafe events.reject(exchange, rejection, bytes)
+        let isNavigation = unsafe NavigationRule.isNavigation(
+            bytes.span, events.router.head.fields, method: events.router.head.method)
+        guard isUnknown, isNavigation else {
+            if isNavigation, isCookie, case .policy = rejection.cause {
+                unsafe deny(exchange, rejection, bytes, browser, &events)
+            } else {
+                unsafe events.reject(exchange, rejection, bytes)
+            }
             return nil
         }
         if isCookie, events.loop.context.snapshot.authentication.routes[route].mode == .optional {
@@ -106,6 +113,24 @@ enum BrowserAuthorization {
             redirects: check.isEmpty ? nil : check.contains(.redirectsBrowsers))
         unsafe events.reject(exchange, Rejection(response, rejection.cause), bytes)
         return nil
+    }
+
+    /// Responds to a user who is signed in and may not see the page with one that says who they are, and how to leave.
+    private static func deny(
+        _ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ browser: BrowserRules, _ events: inout EventLoop
+    ) {
+        let isPlain = events.loop.exchanges[exchange].request.check.isEmpty
+        guard let pages = browser.errors, isPlain, events.loop.exchanges[exchange].body.isComplete else {
+            return unsafe events.reject(exchange, rejection, bytes)
+        }
+        let failure = rejection.failure
+        unsafe events.router.noteHead(exchange, bytes, &events.loop)
+        unsafe events.loop.exchanges[exchange].record.texts.add(names: rejection.names)
+        events.loop.exchanges[exchange].record.reason = events.loop.context.counters.reason(failure)
+        events.loop.exchanges[exchange].forwarding.head.removeAll()
+        unsafe events.loop.exchanges[exchange].forwarding.head.append(bytes)
+        RequestForwarder.beginLocal(exchange, { await pages.denial(failure, $0) }, &events.loop)
     }
 
     /// Authorizes a request without its session cookie, which the response deletes.

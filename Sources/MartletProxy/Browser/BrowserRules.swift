@@ -28,9 +28,15 @@ package final class BrowserRules: Sendable {
     private let crossSite: CrossSiteRule
     private let returns: ReturnRule
     private let redirects: [Bool]
+    /// The pages for errors; `nil` leaves them documents.
+    let errors: ErrorPages?
 
     /// - Parameter redirects: for each route, whether a navigation without a session is redirected to the sign-in page.
-    package init(_ cookies: GatewayCookies, _ crossSite: CrossSiteRule, _ returns: ReturnRule, redirects: [Bool]) {
+    package init(
+        _ cookies: GatewayCookies, _ crossSite: CrossSiteRule, _ returns: ReturnRule, redirects: [Bool],
+        errors: ErrorPages? = nil
+    ) {
+        self.errors = errors
         self.cookies = cookies
         self.crossSite = crossSite
         self.returns = returns
@@ -69,7 +75,7 @@ package final class BrowserRules: Sendable {
             response = .signIn(
                 at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), failure.reason)
         }
-        if clearsCookie { response.setCookie = cookies.session.deletion }
+        if clearsCookie { response.setCookies = [cookies.session.deletion] }
         return response
     }
 

@@ -5,9 +5,9 @@ internal import MartletProvider
 
 /// The cookies that responses set.
 extension LoopState {
-    /// Sets a cookie with the response of an exchange.
+    /// Sets a cookie with the response of an exchange, after those that it sets already.
     mutating func setCookie(_ value: String, of exchange: Handle<Exchange>) {
-        exchanges.cookies.set(value, for: exchange)
+        exchanges.cookies.add(value, for: exchange)
         exchanges[exchange].credential.setsCookie = true
     }
 
@@ -22,11 +22,15 @@ extension LoopState {
 
     /// Adds the cookie of an exchange to its response, whose head is pending.
     mutating func setCookies(of exchange: Handle<Exchange>) {
-        guard let value = exchanges.cookies.take(exchange) else { return }
+        guard let values = exchanges.cookies.take(exchange) else { return }
         // Before the empty line that ends the head. No cache may give one browser's cookie to another (RFC 9111 §7.3).
         context.scratch.pending[exchange].truncate(to: context.scratch.pending[exchange].count &- 2)
-        context.scratch.pending[exchange].append("Cache-Control: private\r\nSet-Cookie: ")
-        context.scratch.pending[exchange].append(text: value)
-        context.scratch.pending[exchange].append("\r\n\r\n")
+        context.scratch.pending[exchange].append("Cache-Control: private\r\n")
+        for value in values {
+            context.scratch.pending[exchange].append("Set-Cookie: ")
+            context.scratch.pending[exchange].append(text: value)
+            context.scratch.pending[exchange].append("\r\n")
+        }
+        context.scratch.pending[exchange].append("\r\n")
     }
 }

@@ -185,6 +185,8 @@ struct DownstreamAddress {
     var port: UInt16 = 0
     /// The peer connected through a Unix socket.
     var isUnix = false
+    /// It was logged that its forwarding fields are ignored.
+    var isReported = false
 
     /// What is read of the heads of its requests.
     struct Marks: OptionSet {

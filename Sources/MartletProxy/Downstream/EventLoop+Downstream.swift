@@ -56,9 +56,7 @@ extension EventLoop {
         for _ in 0..<EventLoop.readBatch {
             guard loop.exchanges.wantsInput(downstream, &loop.downstreams) else {
                 loop.downstreams[downstream].transport.mayHaveUnread = true
-                if loop.downstreams[downstream].transport.isReadClosed {
-                    loop.exchanges.handleHalfClose(downstream, &loop.downstreams, &loop.context)
-                }
+                if loop.downstreams[downstream].transport.isReadClosed { loop.halfClosed(downstream) }
                 return
             }
             if loop.downstreams[downstream].transport.isBulk, RequestForwarder.spliceBody(downstream, &loop) { return }
@@ -103,12 +101,22 @@ extension EventLoop {
             return consumeInput(downstream)
         }
         let used = unsafe consumeBytes(bytes, from: downstream)
-        guard loop.downstreams[downstream].isAlive, used < bytes.count else { return }
+        guard loop.downstreams[downstream].isAlive else { return }
+        if !loop.context.scratch.encodedInput.isEmpty {
+            swap(&loop.downstreams[downstream].reader.input, &loop.context.scratch.encodedInput)
+            return consumeInput(downstream)
+        }
+        guard used < bytes.count else { return }
         unsafe loop.downstreams[downstream].reader.input.append(unsafe UnsafeBufferPointer(rebasing: bytes[used...]))
     }
 
     mutating func consumeInput(_ downstream: Handle<DownstreamConnection>) {
-        let used = unsafe consumeBytes(unsafe loop.downstreams[downstream].reader.input.bytes, from: downstream)
+        var used = unsafe consumeBytes(unsafe loop.downstreams[downstream].reader.input.bytes, from: downstream)
+        while loop.downstreams[downstream].isAlive, !loop.context.scratch.encodedInput.isEmpty {
+            swap(&loop.downstreams[downstream].reader.input, &loop.context.scratch.encodedInput)
+            loop.context.scratch.encodedInput.release()
+            used = unsafe consumeBytes(unsafe loop.downstreams[downstream].reader.input.bytes, from: downstream)
+        }
         guard loop.downstreams[downstream].isAlive else { return }
         loop.downstreams[downstream].reader.input.consume(used)
         if loop.downstreams[downstream].reader.input.isEmpty { loop.downstreams[downstream].reader.input.release() }
@@ -117,6 +125,9 @@ extension EventLoop {
     // MARK: Codec
 
     /// Consumes received bytes as far as the phase allows.
+    ///
+    /// Where the target of a request has characters beyond ASCII, `encodedInput` of the scratch memory has these bytes
+    /// with them encoded, from that request on, and the caller continues with those.
     /// - Returns: how many were consumed; the rest is buffered.
     private mutating func consumeBytes(
         _ bytes: UnsafeBufferPointer<UInt8>, from downstream: Handle<DownstreamConnection>
@@ -180,8 +191,17 @@ extension EventLoop {
             return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .authenticating
                 ? nil : count
         case .failure(let failure):
+            if failure == .badRequestLine,
+                unsafe TargetEncoding.encodeRequestLine(of: bytes.span, into: &loop.context.scratch.encodedInput)
+            {
+                return bytes.count
+            }
+            loop.context.scratch.encodedInput.removeAll()
             let exchange = loop.exchanges.beginUnparsed(downstream, &loop.downstreams, &loop.context)
             unsafe loop.exchanges[exchange].record.texts.set(unreadable: bytes)
+            let kind = unsafe GRPCKind(unreadableHead: bytes)
+            // HTTP/1 carries no other gRPC.
+            if kind != .http2 { loop.exchanges[exchange].request.grpc = kind }
             loop.reject(exchange, .head(failure))
             return bytes.count
         }

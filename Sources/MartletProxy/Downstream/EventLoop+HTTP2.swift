@@ -75,6 +75,7 @@ extension EventLoop {
         case .failure(let failure):
             let exchange = loop.exchanges.beginUnparsed(stream, &loop.downstreams, &loop.context)
             unsafe loop.exchanges[exchange].record.texts.set(unreadable: text)
+            loop.exchanges[exchange].request.grpc = unsafe GRPCKind(unreadableHead: text)
             loop.reject(exchange, .head(failure))
         case .needMore:
             loop.reject(loop.exchanges.beginUnparsed(stream, &loop.downstreams, &loop.context), .head(.badRequestLine))

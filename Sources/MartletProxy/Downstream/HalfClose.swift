@@ -16,14 +16,19 @@ enum HalfClose: Equatable {
     /// - Parameters:
     ///   - isTunnel: the exchange in progress is an open tunnel.
     ///   - isRequestComplete: the request in progress was received completely.
-    init(in phase: DownstreamConnection.Phase, isTunnel: Bool, isRequestComplete: Bool, hasOutput: Bool) {
+    ///   - isLast: its client uses HTTP/1.0 and does not keep the connection: it can do nothing else with it, and no
+    ///     probe could find out whether it is still there.
+    init(
+        in phase: DownstreamConnection.Phase, isTunnel: Bool, isRequestComplete: Bool, isLast: Bool = false,
+        hasOutput: Bool
+    ) {
         switch phase {
         case .proxyHeader, .handshake, .lingering: self = .close
         case .frames: self = .abandon
         case .head: self = hasOutput ? .closeAfterFlush : .close
         case .authenticating: self = .wait
         case .exchange where isTunnel: self = .endTunnelSide
-        case .exchange: self = isRequestComplete ? .probe : .abandon
+        case .exchange: self = isRequestComplete && !isLast ? .probe : .abandon
         }
     }
 }

@@ -74,12 +74,22 @@ extension LoopState {
         if !downstreams[downstream].ending.discard(received) { close(downstream: downstream) }
     }
 
+    /// The client has closed its sending side, and nothing is read from it at the moment.
+    mutating func halfClosed(_ downstream: Handle<DownstreamConnection>) {
+        let exchange = downstreams[downstream].exchange
+        guard downstreams[downstream].phase == .exchange, exchanges.isLast(exchange), exchanges[exchange].body.isComplete else {
+            return exchanges.handleHalfClose(downstream, &downstreams, &context)
+        }
+        abandon(downstream)
+    }
+
     /// The client has closed its sending side.
     mutating func downstreamReadClosed(_ downstream: Handle<DownstreamConnection>) {
         let exchange = downstreams[downstream].exchange
         let halfClose = HalfClose(
             in: downstreams[downstream].phase, isTunnel: exchanges.isTunnel(exchange),
             isRequestComplete: !exchange.isNone && exchanges[exchange].body.isComplete,
+            isLast: exchanges.isLast(exchange),
             hasOutput: !downstreams[downstream].transport.output.isEmpty)
         switch halfClose {
         case .close: close(downstream: downstream)

@@ -27,10 +27,8 @@ extension LoopState {
 
     mutating func rejectProxyHeader(_ downstream: Handle<DownstreamConnection>, _ code: ErrorCode) {
         context.counters.proxyHeaderRejected(code)
-        if debug.isOn {
-            debug.connection(
-                "PROXY header rejected", code, client: downstreams[downstream].origin.address.text.description)
-        }
+        debug.warnings.rejectedProxyHeader(
+            code, of: downstreams[downstream].origin.address.text.description, at: now)
         close(downstream: downstream)
     }
 

@@ -13,7 +13,7 @@ extension LoopState {
         let stream = downstreams.allocateStream(streamID, of: downstream, streams, &context)
         downstreams[stream].stream.isEnded = true
         let exchange = exchanges.beginUnparsed(stream, &downstreams, &context)
-        exchanges[exchange].request.isGRPC = streams.session.isRejectedGRPC(streamID)
+        exchanges[exchange].request.grpc = streams.session.rejectedKind(streamID)
         reject(exchange, .head(failure))
     }
 
@@ -23,6 +23,7 @@ extension LoopState {
     ) {
         let exchange = exchanges.beginUnparsed(stream, &downstreams, &context)
         unsafe exchanges[exchange].record.texts.set(unreadable: text)
+        exchanges[exchange].request.grpc = unsafe GRPCKind(unreadableHead: text)
         guard code == .protocolError else { return downstreamStreamClosed(stream) }
         reject(exchange, .head(.badContentLength))
     }

@@ -11,6 +11,7 @@ extension EventLoop {
     mutating func processRequest(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, verification: BoxedVerificationResult?
     ) {
+        if loop.context.snapshot.hasBrowser { unsafe router.markNavigation(exchange, bytes, &loop) }
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
             return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
         }

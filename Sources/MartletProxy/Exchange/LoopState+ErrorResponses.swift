@@ -11,9 +11,9 @@ extension LoopState {
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
         let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
-        if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
+        if exchanges[exchange].credential.setsCookie, let cookies = exchanges.cookies.take(exchange) {
             var changed = failure
-            changed.setCookie = cookie
+            changed.setCookies = cookies + failure.setCookies
             return reject(exchange, changed)
         }
         if failure.rateFields == nil, exchanges[exchange].record.limits.isAnnounced {
@@ -28,18 +28,22 @@ extension LoopState {
         exchanges[exchange].record.reason = context.counters.reason(failure)
         context.scratch.pending[exchange].removeAll()
         var bodyBytes = 0
-        if exchanges[exchange].request.isGRPC {
+        let closes = exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream
+        let kind = exchanges[exchange].request.grpc
+        if kind != .none, failure.hasStatus(of: kind) {
             unsafe failure.writeStatus(
-                into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
-                date: context.clock.dateText)
+                as: kind, into: &context.scratch.pending[exchange],
+                requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
+                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         } else {
+            let page = marks.isEmpty ? ErrorPages.page(of: exchange, failure, in: self) : nil
             unsafe bodyBytes = failure.write(
                 into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
                 date: context.clock.dateText,
-                isHead: exchanges[exchange].request.method == .head,
-                close: exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream,
+                isHead: exchanges[exchange].request.method == .head, close: closes,
                 offersBasic: exchanges[exchange].credential.offersBasic,
-                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
+                strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
+                page: page)
         }
         if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
         exchanges[exchange].record.bytesOut = bodyBytes

@@ -76,11 +76,11 @@ extension RequestExplainer {
         var head = RequestHead(maximumFields: snapshot.limits.headerFields)
         var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
         guard case .complete = parser.parse(request.bytes.span, into: &head) else { return nil }
-        let found: FoundCookies
-        do throws(BrowserError) {
-            found = try browser.cookies.find(in: request.bytes.span, head.fields)
-        } catch {
-            throw Stop(error.failure)
+        let found = browser.cookies.find(in: request.bytes.span, head.fields)
+        if let problem = found.problem, route.mode == .required,
+            !NavigationRule.isNavigation(request.bytes.span, head.fields, method: head.method)
+        {
+            throw Stop(problem.failure)
         }
         let rules = snapshot.routeRules[route.index].crossOrigin
         let facts = BrowserRules.Request(

@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletBrowser
 internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
@@ -82,7 +83,7 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = .answeredLocally
                 return explanation
             }
-            offersBasic = snapshot.authentication.routes[route.index].acceptsBasic
+            offersBasic = self.offersBasic(to: request, on: route)
             if let assumed = input.assumed {
                 try admitAssumed(assumed, route, &explanation)
             } else {
@@ -102,6 +103,13 @@ package struct RequestExplainer: Sendable {
                 error.failure.status == 503 ? .undecidable(response, because: error.cause) : .refused(response)
         }
         return explanation
+    }
+
+    /// Whether a 401 offers Basic: not to a browser that signs in at a page.
+    private func offersBasic(to request: Request, on route: Route) -> Bool {
+        guard snapshot.authentication.routes[route.index].acceptsBasic else { return false }
+        let head = head(of: request)
+        return snapshot.browser == nil || !NavigationRule.hasMode(request.bytes.span, head.fields)
     }
 
     // MARK: Codec
@@ -147,7 +155,9 @@ package struct RequestExplainer: Sendable {
         if let token = input.token {
             bytes += Array("Authorization: Bearer ".utf8) + token.withBytes { $0 } + [0x0D, 0x0A]
         }
-        return bytes + [0x0D, 0x0A]
+        bytes += [0x0D, 0x0A]
+        var encoded = ByteBuffer()
+        return TargetEncoding.encodeRequestLine(of: bytes.span, into: &encoded) ? encoded.array : bytes
     }
 
     // MARK: Router

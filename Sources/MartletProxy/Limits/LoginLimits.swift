@@ -64,7 +64,7 @@ package struct LoginLimits: Sendable {
         }
         let waiting = WaitingLogin()
         shared.join(key, limit.rate, named: storeKey(of: limit, request), at: now, waiting, 0)
-        let reply = await waiting.reply.value(within: .nanoseconds(StoreClient.longestWait))
+        let reply = await waiting.reply.value(within: .nanoseconds(shared.client.longestWait))
         if reply == nil { shared.client.timedOut(at: now) }
         return reply ?? nil
     }

@@ -32,14 +32,16 @@ extension RequestRouter {
         let wait = LimitWait(
             plan, range, needsCaller: needsCaller, decisions, missing: missing, of: exchange, loop.mailbox)
         loop.exchanges[exchange].record.limits.pending = PendingLimits(wait)
+        var longestWait: Int64 = 0
         for index in range where missing & LimitDecisions.bit(index) != 0 {
             let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
+            longestWait = limit.shared?.client.longestWait ?? longestWait
             unsafe limit.shared?.join(
                 key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now, wait, index)
         }
         let downstream = loop.exchanges[exchange].downstream
         loop.downstreams[downstream].phase = .authenticating
-        loop.downstreams.arm(downstream, at: loop.now &+ StoreClient.longestWait, &loop.context)
+        loop.downstreams.arm(downstream, at: loop.now &+ longestWait, &loop.context)
         return nil
     }
 

@@ -72,7 +72,8 @@ extension RequestForwarder {
         if fields.contains(where: { $0.name.count == 4 && $0.name.lowercased() == "dpop" }) {
             let origin = loop.downstreams[loop.exchanges[exchange].downstream].origin
             clientURL = unsafe ClientURL(
-                bytes, parsed, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted)
+                bytes, parsed, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted,
+                trusting: loop.context.snapshot.trustedProxies)
         }
         let (peer, forwarded) = (
             loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,

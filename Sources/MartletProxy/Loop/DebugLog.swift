@@ -2,7 +2,7 @@ package import MartletCore
 internal import MartletProvider
 private import Synchronization
 
-/// Log lines of level `debug` about credentials, connections and retries.
+/// Log lines of level `debug` about credentials, connections and retries, and warnings about peers.
 ///
 /// Nothing is formatted unless that level is enabled: callers check ``isOn`` first, off the path of successful
 /// requests.
@@ -16,9 +16,16 @@ package struct DebugLog: Sendable {
 
     private let logger: Logger
     private let explanations = Explanations()
+    /// Warnings that all loops of a group share.
+    let warnings: PeerWarnings
 
-    /// - Parameter logger: where lines are written.
-    package init(_ logger: Logger) { self.logger = logger }
+    /// - Parameters:
+    ///   - logger: where lines are written.
+    ///   - warnings: those of other loops, too; `nil` for own ones.
+    package init(_ logger: Logger, warnings: PeerWarnings? = nil) {
+        self.logger = logger
+        self.warnings = warnings ?? PeerWarnings(logger)
+    }
 
     /// Whether the level is enabled.
     package var isOn: Bool { logger.writes(.debug) }

@@ -32,6 +32,7 @@ extension EventLoop {
             case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
             case .logFormatChanged: loop.context.logs.access.formatChanged()
             case .accessLog(let settings): SelectedLines.adopt(settings, &loop)
+            case .connectionWanted: RequestForwarder.yieldConnections(&loop)
             case .report(let withEndpoints, let reply): reply(report(withEndpoints: withEndpoints))
             case .drain(let deadline, let hasSuccessor): drain(until: deadline, hasSuccessor: hasSuccessor)
             }

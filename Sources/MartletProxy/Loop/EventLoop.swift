@@ -39,6 +39,8 @@ package struct EventLoop: ~Copyable {
         package var purpose = TaskPurpose.endpoints
         /// Whether the process uses too much memory; `nil` for loops that reject nothing in an overload.
         package var memory: MemoryPressure?
+        /// The mailboxes of the other loops that use the same upstreams.
+        package var siblings: [Mailbox] = []
         /// Logs which endpoints are ejected.
         package var ejections: EjectionWatch?
         /// The descriptors for connections to upstreams; `nil` takes what is needed.
@@ -85,7 +87,7 @@ package struct EventLoop: ~Copyable {
             snapshot: setup.snapshot, poller: poller, clock: clock, schedule: schedule,
             threads: LoopThreads(
                 mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes,
-                mirror: setup.mirror, purpose: setup.purpose),
+                mirror: setup.mirror, purpose: setup.purpose, siblings: setup.siblings),
             logs: LoopLogs(
                 access: setup.log, setup.snapshot.accessLog, debug: setup.debug,
                 requestIDPrefix: .random(in: .min ... .max)),

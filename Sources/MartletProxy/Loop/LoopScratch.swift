@@ -7,6 +7,8 @@ struct LoopScratch: ~Copyable {
     var pending = PendingResponse()
     /// The head of a request whose host is being replaced.
     var rewrittenHead = ByteBuffer()
+    /// Received bytes of a client with the target of a request encoded, until they are consumed instead.
+    var encodedInput = ByteBuffer()
     /// The last decrypted bytes, or the next to encrypt.
     var plaintext = ByteBuffer(capacity: 64 * 1024)
     /// The normalized path of the request that is being admitted; empty where it is the received one.

@@ -12,13 +12,16 @@ struct LoopThreads: ~Copyable {
     let mirror: (any MirrorReceiving)?
     /// What the tasks of requests are for that are handled in this process.
     let purpose: TaskPurpose
+    /// The mailboxes of the other loops that use the same upstreams.
+    let siblings: [Mailbox]
     /// Connections whose handshakes the loop continues.
     var handshakeQueue = HandshakeQueue()
 
     init(
         mailbox: Mailbox, verifier: Verifier, handshakePool: ThreadPool, mirror: (any MirrorReceiving)? = nil,
-        purpose: TaskPurpose = .endpoints
+        purpose: TaskPurpose = .endpoints, siblings: [Mailbox] = []
     ) {
+        self.siblings = siblings
         self.purpose = purpose
         self.mirror = mirror
         self.mailbox = mailbox

@@ -40,6 +40,8 @@ enum LoopMessage: Sendable {
     case logFormatChanged
     /// Access lines go elsewhere, or have other fields.
     case accessLog(AccessLogSettings?)
+    /// A request of another loop waits for a connection to an upstream that has as many as it may have.
+    case connectionWanted
     /// Report the counters.
     case report(withEndpoints: Bool, @Sendable (LoopReport) -> Void)
     /// Finish requests in progress and accept no more; what is left at the deadline is aborted.

@@ -78,7 +78,8 @@ package final class Snapshot: Sendable {
         overload = server.overload
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
-            subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs)
+            subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs,
+            maximumTokenBytes: server.limits.tokenBytes)
         endpoints = OwnEndpoints(handlers: signIn.handlers, rejection: signIn.rejection, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil

@@ -53,6 +53,6 @@ final class MirrorPlan: Sendable {
     /// `Host` of a copy; `nil` for the endpoint's name.
     /// - Parameter authority: what the client sent.
     func host(authority: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
-        keepsHost ? unsafe Array(authority) : fixedHost
+        keepsHost && !authority.isEmpty ? unsafe Array(authority) : fixedHost
     }
 }

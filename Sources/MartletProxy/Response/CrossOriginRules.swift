@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletResponder
 
 /// Which pages of other origins may use a route, and the fields that tell browsers so (Fetch standard, CORS protocol).
 final class CrossOriginRules: Sendable {
@@ -17,6 +18,8 @@ final class CrossOriginRules: Sendable {
     private let patterns: [Pattern]
     /// The lines that each response to an allowed page has behind its origin.
     private let lines: [UInt8]
+    /// The names in `expose`.
+    private let exposed: [String]
     private let preflight: [(name: String, value: String)]
 
     init(_ configuration: CrossOriginConfiguration) {
@@ -31,10 +34,8 @@ final class CrossOriginRules: Sendable {
         }
         var lines = ""
         if configuration.allowsCredentials { lines += "Access-Control-Allow-Credentials: true\r\n" }
-        if !configuration.exposed.isEmpty {
-            lines += "Access-Control-Expose-Headers: \(configuration.exposed.joined(separator: ", "))\r\n"
-        }
         self.lines = Array(lines.utf8)
+        exposed = configuration.exposed
         var preflight = [
             (name: "Access-Control-Allow-Methods", value: configuration.methods.joined(separator: ", "))
         ]
@@ -63,7 +64,7 @@ final class CrossOriginRules: Sendable {
         } else {
             for index in 0..<origin.count { allowed.append(origin[index]) }
         }
-        return CrossOriginFields(lines: allowed + [0x0D, 0x0A] + lines)
+        return CrossOriginFields(lines: allowed + [0x0D, 0x0A] + lines, exposed: exposed)
     }
 
     /// The origin of a request as a list, if it is one that the rules name; neither `*` nor `null` names one.
@@ -140,14 +141,24 @@ final class CrossOriginFields: Sendable {
     private static let vary = Array("vary".utf8)
     private static let varyLine = Array("Vary: Origin\r\n".utf8)
 
+    /// The fields that pages may read of each response of the gateway itself, and of one to a caller of gRPC-Web.
+    private static let own = "\(Failure.exposedFields)".split(separator: ", ").map(String.init)
+    private static let status = ["Grpc-Status", "Grpc-Message"]
+    private static let statusName = Array("grpc-status".utf8)
+
     /// Complete lines.
     private let lines: [UInt8]
+    /// The names of the fields that pages may read of all responses.
+    private let exposed: [String]
 
-    init(lines: [UInt8]) { self.lines = lines }
+    init(lines: [UInt8], exposed: [String] = []) {
+        self.lines = lines
+        self.exposed = exposed
+    }
 
     /// The lines as texts, for explanations.
     var texts: [String] {
-        (lines + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
+        (lines + exposure(exposed) + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Whether the page may read the response.
@@ -158,9 +169,13 @@ final class CrossOriginFields: Sendable {
     /// - Parameter isOwn: whether the head is one of the gateway itself, whose fields stay.
     func edit(_ head: Span<UInt8>, isOwn: Bool, into out: inout [UInt8]) {
         var varies = false
+        var names = exposed
+        if isOwn { add(Self.own, to: &names) }
         ResponseFieldRules.forEachLine(of: head) { line in
+            if isOwn, ResponseFieldRules.names(line, Self.statusName) { add(Self.status, to: &names) }
             if line.count <= 2 {
                 out += lines
+                out += exposure(names)
                 if !varies { out += Self.varyLine }
             } else if !isOwn, ResponseFieldRules.begins(line, with: Self.access) {
                 return
@@ -169,6 +184,18 @@ final class CrossOriginFields: Sendable {
             }
             ResponseFieldRules.append(line, to: &out)
         }
+    }
+
+    private func add(_ others: [String], to names: inout [String]) {
+        for other in others where !names.contains(where: { $0.lowercased() == other.lowercased() }) {
+            names.append(other)
+        }
+    }
+
+    /// The line that names the fields which an allowed page may read.
+    private func exposure(_ names: [String]) -> [UInt8] {
+        guard isAllowed, !names.isEmpty else { return [] }
+        return Array("Access-Control-Expose-Headers: \(names.joined(separator: ", "))\r\n".utf8)
     }
 
     /// Whether a `Vary` line lists `Origin`.

@@ -118,6 +118,11 @@ extension Exchanges {
         downstreams.markReady(downstream, &context)
     }
 
+    /// Whether a request is the only one of an HTTP/1.0 connection, which ends with its client.
+    func isLast(_ exchange: Handle<Exchange>) -> Bool {
+        !exchange.isNone && self[exchange].request.isHTTP10 && !self[exchange].request.keepsAlive
+    }
+
     /// A client that half-closed still gets its response; one that disconnected does not need it.
     ///
     /// Only sending something tells the two apart, so a waiting HTTP/1.1 client is sent bytes without effect

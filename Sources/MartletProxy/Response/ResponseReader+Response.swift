@@ -80,7 +80,7 @@ extension ResponseReader {
     ) {
         let exchange = loop.upstreams[upstream].exchange
         switch loop.upstreams[upstream].response.interim(
-            status: response.status, for: &loop.exchanges[exchange].request)
+            status: response.status, bytes: bytes.count, for: &loop.exchanges[exchange].request)
         {
         case .reject: loop.rejectResponse(upstream, "upstream.unexpected_interim_answer")
         case .discard: break

@@ -20,8 +20,8 @@ struct UpstreamResponse: ~Copyable {
         case chunks
     }
 
-    /// Interim responses (1xx) allowed per request.
-    private static let interimLimit = 16
+    /// Bytes of all interim responses (1xx) to one request.
+    private static let interimLimit = 64 * 1024
 
     var parser = ResponseParser(maximumHeadBytes: 65_536)
     var framing = BodyFraming.none
@@ -31,7 +31,8 @@ struct UpstreamResponse: ~Copyable {
     var hasBegun = false
     /// The upstream will keep the connection open.
     var keepsAlive = false
-    var interimCount = 0
+    /// Bytes of interim responses to the request.
+    var interimBytes = 0
 
     /// Prepares for the next response.
     @inline(__always)
@@ -39,18 +40,20 @@ struct UpstreamResponse: ~Copyable {
         hasBegun = false
         framing = .none
         remaining = 0
-        interimCount = 0
+        interimBytes = 0
         parser.reset()
     }
 
     // MARK: Head
 
-    /// Decides about an interim head: 100 and 103 pass to a client that understands them (RFC 9110 §15.2), an
-    /// unrequested 101 is an error.
-    /// - Parameter request: a forwarded 100 is recorded there, because the client gets only one.
-    mutating func interim(status: Int, for request: inout RequestProperties) -> InterimAction {
-        interimCount &+= 1
-        guard status != 101, interimCount <= UpstreamResponse.interimLimit else { return .reject }
+    /// Decides about an interim head: 1xx passes to a client that understands it (RFC 9110 §15.2), an unrequested 101
+    /// is an error, and so are more bytes than any work that reports its progress needs.
+    /// - Parameters:
+    ///   - bytes: the length of the head.
+    ///   - request: a forwarded 100 is recorded there, because the client gets only one.
+    mutating func interim(status: Int, bytes: Int, for request: inout RequestProperties) -> InterimAction {
+        interimBytes &+= bytes
+        guard status != 101, interimBytes <= UpstreamResponse.interimLimit else { return .reject }
         guard !request.isHTTP10 else { return .discard }
         if status == 100 {
             guard request.expectsContinue, !request.hasContinued else { return .discard }

@@ -28,6 +28,8 @@ struct DelayedRequests: ~Copyable {
     /// The upstreams whose connections carried no more for those that wait: how many they carried then, and until when
     /// there is no use in a look while they carry as many.
     private var full: [ClusterIndex: (carried: Int, until: Int64)] = [:]
+    /// When other loops are asked for connections again.
+    private var askedUntil: Int64 = .min
 
     @inline(__always)
     var isEmpty: Bool { entries.isEmpty }
@@ -60,6 +62,13 @@ struct DelayedRequests: ~Copyable {
     /// Notes how many requests the connections of an upstream carry, where that were too many for some that wait.
     mutating func tried(_ cluster: ClusterIndex, carried: Int?, at now: Int64) {
         full[cluster] = carried.map { ($0, now &+ DelayedRequests.poll * 1_000_000) }
+    }
+
+    /// Whether it is time to ask other loops for connections, which wakes them; then not again for a moment.
+    mutating func mayAsk(at now: Int64) -> Bool {
+        guard now >= askedUntil else { return false }
+        askedUntil = now &+ DelayedRequests.poll * 1_000_000
+        return true
     }
 
     /// Takes the requests that wait for connections of an upstream: the first of each network, in the order in which

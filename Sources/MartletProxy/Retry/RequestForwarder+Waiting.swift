@@ -52,7 +52,7 @@ extension RequestForwarder {
         guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
         if breaker.hasConnection { return true }
         // An idle connection to another endpoint makes room.
-        if let idle = loop.upstreams.directory.oldestIdle(of: cluster) {
+        if let idle = loop.upstreams.idleConnection(of: cluster) {
             loop.upstreams.close(idle, &loop.context)
             if breaker.hasConnection { return true }
         }
@@ -101,7 +101,31 @@ extension RequestForwarder {
             case .connection: loop.reject(entry.exchange, .breakerOpen("upstream.queue_timed_out"))
             }
         }
-        for cluster in loop.waiting.pendingClusters where hasRoom(cluster, &loop) { resumePending(of: cluster, &loop) }
+        var isFull = false
+        for cluster in loop.waiting.pendingClusters {
+            if hasRoom(cluster, &loop) {
+                resumePending(of: cluster, &loop)
+            } else if loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker?.hasConnection == false {
+                isFull = true
+            }
+        }
+        // The connections may idle in other loops.
+        if isFull, loop.waiting.mayAsk(at: loop.now) {
+            for sibling in loop.context.threads.siblings { sibling.post(.connectionWanted) }
+        }
+    }
+
+    /// Closes an idle connection of each upstream that has as many as it may have, while requests of other loops wait
+    /// for one and none of this loop does.
+    static func yieldConnections(_ loop: inout LoopState) {
+        for cluster in loop.upstreams.directory.clusterOfUpstream {
+            guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker,
+                breaker.pending.current > 0, !breaker.hasConnection,
+                !loop.waiting.pendingClusters.contains(cluster),
+                let idle = loop.upstreams.idleConnection(of: cluster)
+            else { continue }
+            loop.upstreams.close(idle, &loop.context)
+        }
     }
 
     /// Whether a request that waits for a connection of an upstream may find one. Few that wait would cost a turn of the
@@ -109,7 +133,7 @@ extension RequestForwarder {
     private static func hasRoom(_ cluster: ClusterIndex, _ loop: inout LoopState) -> Bool {
         guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
         guard loop.waiting.mayCarryMore(cluster, carried: breaker.carried.current, at: loop.now) else { return false }
-        return breaker.hasConnection || loop.upstreams.directory.oldestIdle(of: cluster) != nil
+        return breaker.hasConnection || loop.upstreams.idleConnection(of: cluster) != nil
             || loop.upstreams.directory.clusters[Int(cluster)].hasStreams
     }
 

@@ -31,8 +31,14 @@ extension RequestRouter {
             } else {
                 unsafe lent.pointee.request.isConnect = true
             }
+        } else if head.fields.has(.contentType), head.method == .post {
+            let lent = unsafe loop.exchanges.all.address(of: exchange)
+            unsafe lent.pointee.request.detectGRPCWeb(in: &head, bytes)
         }
         if !loop.downstreams[downstream].origin.address.marks.isEmpty { unsafe readHead(exchange, bytes, &loop) }
+        if head.fields.hasForwarding, !loop.downstreams[downstream].origin.address.isTrusted {
+            warnOfForwarding(downstream, &loop)
+        }
         unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
         return exchange
     }
@@ -45,6 +51,19 @@ extension RequestRouter {
         let address = loop.downstreams[loop.exchanges[exchange].downstream].origin.address
         if address.isNoted { unsafe loop.context.logs.access.notes.note(head, bytes, of: exchange) }
         if address.isTrusted { unsafe applyProxyFields(exchange, bytes, &loop) }
+    }
+
+    /// Logs once for a connection that forwarding fields of its peer are ignored: its requests count as the peer's own.
+    @inline(never)
+    private func warnOfForwarding(_ downstream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
+        let connection =
+            loop.downstreams[downstream].isStream ? loop.downstreams[downstream].stream.connection : downstream
+        guard !loop.downstreams[connection].origin.address.isReported else { return }
+        loop.downstreams[connection].origin.address.isReported = true
+        let known: [KnownField] = [.xForwardedFor, .forwarded, .xForwardedProto, .xForwardedHost]
+        guard let field = known.first(where: { head.fields.has($0) }) else { return }
+        loop.debug.warnings.ignoredField(
+            field.name.description, of: loop.downstreams[connection].origin.address.text.description, at: loop.now)
     }
 
     // Not inlined: a proxy's fields are read where the peer is a trusted one.
@@ -229,6 +248,7 @@ extension RequestRouter {
         unsafe noteHead(exchange, bytes, &loop)
         guard head.method != .connect, !head.isAsteriskForm else { return loop.reject(exchange, .noRoute) }
         guard unsafe normalizePath(exchange, bytes, &loop) else { return }
+        guard !head.authority.isEmpty else { return loop.reject(exchange, .head(.hostMissing)) }
         let port = loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort
         var location = "https://"
         var authority = unsafe String(decoding: bytes[head.authority], as: UTF8.self)[...]

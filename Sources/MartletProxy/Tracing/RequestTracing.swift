@@ -68,7 +68,9 @@ enum RequestTracing {
         if check.contains(.isSecure) || check.contains(.isInsecure) {
             client.scheme = check.contains(.isSecure) ? "https" : "http"
         } else if check.isEmpty, origin.address.isTrusted {
-            let url = unsafe ClientURL(bytes, head, isSecure: origin.rules.isSecure, isTrusted: true)
+            let url = unsafe ClientURL(
+                bytes, head, isSecure: origin.rules.isSecure, isTrusted: true,
+                trusting: loop.context.snapshot.trustedProxies)
             let scheme = url.scheme.lowercased()
             if scheme == "http" || scheme == "https" { client.scheme = scheme }
             client.authority = url.authority

@@ -127,14 +127,10 @@ struct UpgradeOffer: ~Copyable {
         var accepts = 0
         for index in 0..<head.fields.count {
             let field = head.fields[index]
-            switch field.known {
-            case .contentLength, .transferEncoding: return false
-            case .secWebSocketAccept:
-                accepts += 1
-                let isRight = UpgradeOffer.equals(bytes, field.value, accept.array, ignoringCase: false)
-                guard isRight || !isWebSocket else { return false }
-            default: break
-            }
+            guard field.known == .secWebSocketAccept else { continue }
+            accepts += 1
+            let isRight = UpgradeOffer.equals(bytes, field.value, accept.array, ignoringCase: false)
+            guard isRight || !isWebSocket else { return false }
         }
         return accepts == 1 || !isWebSocket
     }

@@ -53,8 +53,6 @@ extension UpstreamDirectory {
         var balancer = Balancer()
         /// What the balancer knows of each member, by its position.
         var candidates: [EndpointCandidate] = []
-        /// Since when too few endpoints are usable.
-        var panicsSince: Int64?
     }
 }
 

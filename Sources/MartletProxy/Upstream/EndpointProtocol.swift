@@ -21,7 +21,7 @@ struct EndpointProtocol {
         }
         if case .https(let host, _) = address {
             tls = upstream.tls
-            serverName = upstream.transport.tls.serverName ?? host
+            serverName = upstream.transport.tls.serverName ?? host.withoutFinalDot
         } else {
             tls = nil
             serverName = ""

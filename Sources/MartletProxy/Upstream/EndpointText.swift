@@ -17,7 +17,7 @@ package enum EndpointText {
     static func host(_ address: EndpointAddress) -> String {
         switch address {
         case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
-            authority(host, port, isSecure: address.isSecure)
+            authority(host.withoutFinalDot, port, isSecure: address.isSecure)
         case .unix, .echo: "localhost"
         }
     }

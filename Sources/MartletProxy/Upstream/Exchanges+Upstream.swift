@@ -23,9 +23,7 @@ extension Exchanges {
         _ exchange: Handle<Exchange>, _ endpoint: EndpointIndex, _ upstreams: inout UpstreamConnections,
         _ context: inout LoopContext
     ) {
-        guard case .endpoint = upstreams.directory.clusters[Int(self[exchange].forwarding.cluster)].upstream.host else {
-            return
-        }
+        guard self[exchange].forwarding.hostLine.end > 0 else { return }
         let lent = unsafe all.address(of: exchange)
         unsafe lent.pointee.forwarding.fillInHost(
             upstreams.directory.endpoints[Int(endpoint)].hostValue, scratch: &context.scratch.rewrittenHead)

@@ -68,7 +68,7 @@ struct UpstreamConnection: ~Copyable, SlabElement {
         exchange = .none
         response.hasBegun = false
         response.keepsAlive = false
-        response.interimCount = 0
+        response.interimBytes = 0
         timer = ConnectionTimer()
         served = 0
         isPaused = false

@@ -101,6 +101,23 @@ extension UpstreamConnections {
         }
     }
 
+    /// A connection of an upstream that carries no request: the one that has been idle for longest at its endpoint, or
+    /// one of HTTP/2 without streams.
+    mutating func idleConnection(of cluster: ClusterIndex) -> Handle<UpstreamConnection>? {
+        if let idle = directory.oldestIdle(of: cluster) { return idle }
+        guard directory.clusters[Int(cluster)].hasStreams else { return nil }
+        for member in directory.clusters[Int(cluster)].members {
+            for connection in directory.endpoints[Int(member)].connections
+            where self[connection].phase == .frames && isWithoutStreams(connection) { return connection }
+        }
+        return nil
+    }
+
+    private mutating func isWithoutStreams(_ connection: Handle<UpstreamConnection>) -> Bool {
+        guard let streams = self[connection].streams else { return false }
+        return streams.slots.isEmpty && streams.waiting.isEmpty
+    }
+
     /// Takes the connection out of its endpoint's pool: it is idle, or has failed.
     mutating func removeFromEndpoint(_ upstream: Handle<UpstreamConnection>) {
         directory.endpoints[Int(self[upstream].endpoint)].connections.removeAll { $0 == upstream }

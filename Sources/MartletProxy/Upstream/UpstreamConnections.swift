@@ -67,6 +67,10 @@ extension UpstreamConnections {
             (fd, pending) = try Socket.connect(to: address)
         } catch {
             descriptors.release(&charge)
+            if error.isPortShortage {
+                context.debug.warnings.noLocalPort(to: address.description, at: context.now)
+                return .failure(.noLocalPort)
+            }
             if error.isShortage { return .failure(.noDescriptor) }
             directory.failed(endpoint, refused: true, now: context.now)
             return .failure(.upstreamUnavailable("upstream.refused"))

@@ -25,11 +25,6 @@ extension UpstreamDirectory {
             traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided, panicThreshold: traffic.panicThreshold,
             among: clusters[position].candidates)
         guard let chosen else { return leastEjected(cluster, avoiding: avoiding) }
-        if chosen.isPanicking {
-            if clusters[position].panicsSince == nil { clusters[position].panicsSince = now }
-        } else {
-            clusters[position].panicsSince = nil
-        }
         return clusters[position].members[chosen.position]
     }
 

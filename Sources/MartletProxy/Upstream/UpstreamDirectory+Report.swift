@@ -9,6 +9,7 @@ extension UpstreamDirectory {
         var reports: [EndpointReport] = []
         for number in clusterOfUpstream {
             let cluster = clusters[Int(number)]
+            let isPanicking = isPanicking(cluster, now)
             for (position, index) in cluster.members.enumerated() {
                 let endpoint = endpoints[Int(index)]
                 var report = EndpointReport(
@@ -18,12 +19,24 @@ extension UpstreamDirectory {
                 report.address = endpoint.identity.resolved?.description
                 report.weight = cluster.weights[position]
                 report.isBackup = cluster.candidates[position].isBackup
-                report.isPanicking = cluster.panicsSince != nil
+                report.isPanicking = isPanicking
                 (report.state, report.reason, report.age) = state(of: endpoint, in: cluster, now)
                 reports.append(report)
             }
         }
         return reports
+    }
+
+    /// Whether a request would be sent to any endpoint, because too few are usable.
+    private func isPanicking(_ cluster: Cluster, _ now: Int64) -> Bool {
+        guard cluster.single.isNone else { return false }
+        var selection = EndpointSelection()
+        for (position, index) in cluster.members.enumerated() {
+            var candidate = cluster.candidates[position]
+            candidate.isEjected = !endpoints[Int(index)].ejection.isUsable(at: now)
+            selection.count(candidate)
+        }
+        return selection.pool(panicThreshold: cluster.upstream.traffic.panicThreshold) == .all
     }
 
     /// The state of an endpoint in one word, why, and for how long in nanoseconds, where that is known.

@@ -1,18 +1,37 @@
+internal import MartletHTTP
+
+/// What one proxy says in an element of `Forwarded` (RFC 7239 §4): empty where it says nothing, or something malformed.
+struct ForwardedElement: Equatable {
+    /// Who sent the request to it (`for`).
+    var node: [UInt8] = []
+    var proto: [UInt8] = []
+    var host: [UInt8] = []
+
+    /// `http` or `https`.
+    var scheme: String? {
+        let text = String(decoding: proto, as: UTF8.self).lowercased()
+        return text == "http" || text == "https" ? text : nil
+    }
+
+    /// The host, if a request could have it.
+    var validHost: [UInt8]? { HostValue.isValid(host.span) ? host : nil }
+}
+
 /// Parses the node lists that proxies write (RFC 7239 §4 and §6).
 enum ForwardedNodes {
-    /// The `for` of every element of `Forwarded`, in order; empty for an element without one, or a malformed one.
-    static func nodes(of value: [UInt8]) -> [[UInt8]] {
+    /// The elements of `Forwarded`, in order.
+    static func elements(of value: [UInt8]) -> [ForwardedElement] {
         parts(of: value, at: UInt8(ascii: ",")).map { element in
-            var node: [UInt8]?
+            var found: [String: [UInt8]] = [:]
             for pair in parts(of: element, at: UInt8(ascii: ";")) {
-                guard let equals = pair.firstIndex(of: UInt8(ascii: "=")),
-                    String(decoding: trimmed(pair[..<equals]), as: UTF8.self).lowercased() == "for"
-                else { continue }
+                guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
+                let name = String(decoding: trimmed(pair[..<equals]), as: UTF8.self).lowercased()
+                guard ["for", "proto", "host"].contains(name) else { continue }
                 // A duplicate is ambiguous.
-                guard node == nil else { return [] }
-                node = unquoted(trimmed(pair[(equals + 1)...]))
+                guard found[name] == nil else { return ForwardedElement() }
+                found[name] = unquoted(trimmed(pair[(equals + 1)...]))
             }
-            return node ?? []
+            return ForwardedElement(node: found["for"] ?? [], proto: found["proto"] ?? [], host: found["host"] ?? [])
         }
     }
 

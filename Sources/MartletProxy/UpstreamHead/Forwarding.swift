@@ -16,7 +16,7 @@ struct Forwarding: ~Copyable {
     var head = ByteBuffer()
     /// How much of `head` was sent.
     var headSent = 0
-    /// Offsets of the `Host` line in `head`.
+    /// Offsets of the `Host` line in `head` that gets the endpoint's name; zeros where another one is written.
     var hostLine: (start: Int, end: Int) = (0, 0)
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0

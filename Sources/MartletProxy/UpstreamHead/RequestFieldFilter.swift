@@ -140,10 +140,9 @@ struct RequestFieldFilter: ~Copyable {
         case .credential: guard rules.contains(.keepsOwnTokens) else { return false }
         case .cookie: guard !rules.contains(.cutsCookies) else { return false }
         case .forwarded:
-            guard isTrusted else {
-                seen.insert(.forwarded)
-                return false
-            }
+            // Written anew, and extended where the peer is trusted.
+            seen.insert(.forwarded)
+            return false
         case .forwardedFor:
             seen.insert(.forwardedFor)
             return false
@@ -180,6 +179,9 @@ struct RequestFieldFilter: ~Copyable {
     /// Whether a trusted peer's `X-Forwarded-For` is kept and extended.
     var extendsChain: Bool { seen.contains(.forwardedFor) && isTrusted }
 
+    /// Whether a trusted peer's `Forwarded` is kept and extended, and says what `X-Forwarded-*` do not say.
+    var extendsForwarded: Bool { seen.contains(.forwarded) && isTrusted }
+
     /// Writes `X-Forwarded-*` after the list of addresses, and `Forwarded` where a client sent it; the caller ends the
     /// last line.
     @inline(__always)
@@ -188,7 +190,7 @@ struct RequestFieldFilter: ~Copyable {
     ) {
         out.append(address)
         // A client that is not a proxy has none of these: three texts become one.
-        if seen.isDisjoint(with: [.proto, .forwardedHost]) {
+        if seen.isDisjoint(with: [.proto, .forwardedHost]), !authority.isEmpty {
             if rules.contains(.isSecure) {
                 out.append("\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ")
             } else {
@@ -196,33 +198,45 @@ struct RequestFieldFilter: ~Copyable {
             }
             unsafe out.append(authority)
         } else {
-            unsafe writeMissingFields(authority: authority, into: &out)
+            unsafe writeMissingFields(scheme: nil, host: authority, into: &out)
         }
         if seen.contains(.forwarded) { unsafe writeForwarded(address, authority: authority, into: &out) }
     }
 
     /// Writes the fields that a trusted peer has not sent.
+    /// - Parameters:
+    ///   - scheme: where another one than the listener's is known.
+    ///   - host: empty where none is known.
     @inline(never)
-    private func writeMissingFields(authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+    func writeMissingFields(scheme: String?, host: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         if !seen.contains(.proto) {
-            out.append(rules.contains(.isSecure) ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+            out.append("\r\nX-Forwarded-Proto: ")
+            out.append(text: scheme ?? (rules.contains(.isSecure) ? "https" : "http"))
         }
-        if !seen.contains(.forwardedHost) {
+        if !seen.contains(.forwardedHost), !host.isEmpty {
             out.append("\r\nX-Forwarded-Host: ")
-            unsafe out.append(authority)
+            unsafe out.append(host)
         }
     }
 
-    /// RFC 7239 §4.
+    /// Writes `Forwarded` without what the client sent (RFC 7239 §4).
     @inline(never)
     private func writeForwarded(
         _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
-        out.append("\r\nForwarded: for=")
+        out.append("\r\nForwarded: ")
+        unsafe writeElement(address, authority: authority, into: &out)
+    }
+
+    /// Writes the gateway's own element of `Forwarded`.
+    func writeElement(_ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        out.append("for=")
         out.append(address.isV6 ? "\"[" : "")
         out.append(address)
         out.append(address.isV6 ? "]\"" : "")
-        out.append(rules.contains(.isSecure) ? ";proto=https;host=\"" : ";proto=http;host=\"")
+        out.append(rules.contains(.isSecure) ? ";proto=https" : ";proto=http")
+        guard !authority.isEmpty else { return }
+        out.append(";host=\"")
         unsafe out.append(authority)
         out.append("\"")
     }

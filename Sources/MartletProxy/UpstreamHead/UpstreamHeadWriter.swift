@@ -52,7 +52,7 @@ enum UpstreamHeadWriter {
     struct Written {
         /// The rules that decide about the request's trailers, too.
         let rules: RequestFieldFilter.Rules
-        /// Offsets of the `Host` line that the gateway wrote; 0 where the client's is forwarded unchanged.
+        /// Offsets of the `Host` line into which the endpoint's name is to be filled; 0 without one.
         var hostLine: (start: Int, end: Int) = (0, 0)
         /// The rewritten path is none that an upstream may get: the head must not be sent.
         var isRejected = false
@@ -107,8 +107,12 @@ enum UpstreamHeadWriter {
         }
         snapshot.pseudonym.writeDigits(into: &out)
         out.append("\r\nX-Forwarded-For: ")
-        if filter.extendsChain { unsafe writeChain(&head, bytes, into: &out) }
-        unsafe filter.writeForwarding(origin.address.text, authority: bytes[head.authority], into: &out)
+        if filter.extendsForwarded {
+            unsafe writeForwardedChain(&filter, &head, bytes, from: origin.address.text, snapshot, into: &out)
+        } else {
+            if filter.extendsChain { unsafe writeChain(&head, bytes, into: &out) }
+            unsafe filter.writeForwarding(origin.address.text, authority: bytes[head.authority], into: &out)
+        }
         out.append("\r\nX-Request-Id: ")
         unsafe out.append(request.requestID)
         out.append("\r\n")
@@ -160,8 +164,9 @@ enum UpstreamHeadWriter {
         unsafe out.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
     }
 
-    /// Writes `Host`; the endpoint's name is filled in later (``Forwarding/fillInHost(_:scratch:)``).
-    /// - Returns: the offsets of the line.
+    /// Writes `Host`; the endpoint's name is filled in later (``Forwarding/fillInHost(_:scratch:)``), also where the
+    /// client has sent none.
+    /// - Returns: the offsets of a line that is to be filled in, or zeros.
     @inline(never)
     private static func writeHost(
         _ authority: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, _ upstream: Int,
@@ -175,14 +180,15 @@ enum UpstreamHeadWriter {
             return (0, 0)
         }
         let start = out.count
+        var isFilledIn = false
         out.append("Host: ")
         switch snapshot.upstreams[upstream].host {
-        case .keep: unsafe out.append(authority)
+        case .keep where !authority.isEmpty: unsafe out.append(authority)
         case .fixed(let name): out.append(text: name)
-        case .endpoint: break
+        case .keep, .endpoint: isFilledIn = true
         }
         out.append("\r\n")
-        return (start, out.count)
+        return isFilledIn ? (start, out.count) : (0, 0)
     }
 
     /// Writes the framing of the body for the upstream; bodies are always re-encoded.
@@ -212,7 +218,7 @@ enum UpstreamHeadWriter {
 
     /// Writes the addresses in a trusted peer's `X-Forwarded-For`.
     @inline(never)
-    private static func writeChain(
+    static func writeChain(
         _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
         for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {

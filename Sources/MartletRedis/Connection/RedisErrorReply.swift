@@ -33,26 +33,38 @@ extension ErrorCode {
     package static let redisNotCluster: ErrorCode = "redis.not_a_cluster"
     package static let redisMasterUnknown: ErrorCode = "redis.master_unknown"
     package static let redisTooManyClients: ErrorCode = "redis.too_many_clients"
+    package static let redisCommandUnknown: ErrorCode = "redis.command_unknown"
 }
 
 /// Classifies error replies; those about the server rather than the command count as an outage.
 enum RedisErrorReply {
     private static let outages: [String: (ErrorCode, String)] = [
-        "READONLY": (.redisReadOnly, "Redis is a read-only replica"),
-        "LOADING": (.redisLoading, "Redis is loading its data"),
-        "OOM": (.redisOutOfMemory, "Redis has reached its memory limit"),
+        "READONLY": (.redisReadOnly, "Redis is a read-only replica: store.url must name the master"),
+        "LOADING": (.redisLoading, "Redis is loading its data: it accepts commands when it has"),
+        "OOM": (.redisOutOfMemory, "Redis has reached its memory limit: raise maxmemory, or remove what fills it"),
         "MOVED": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
         "ASK": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
-        "CLUSTERDOWN": (.redisClusterDown, "Redis cluster down"),
-        "MASTERDOWN": (.redisMasterDown, "Redis replica has lost its master"),
+        "CLUSTERDOWN": (
+            .redisClusterDown, "Redis cluster down: 'redis-cli --cluster check' names the nodes or slots that are missing"
+        ),
+        "MASTERDOWN": (.redisMasterDown, "Redis replica has lost its master: see 'INFO replication' there"),
         "NOAUTH": (.redisAuthRequired, "Redis requires a password"),
         "WRONGPASS": (.redisWrongPassword, "Redis rejected the user name or password"),
-        "NOPERM": (.redisNotPermitted, "Redis user lacks permission"),
-        "BUSY": (.redisBusy, "Redis is busy running a script"),
+        "NOPERM": (.redisNotPermitted, "Redis user lacks permission: 'martlet check --online' names the right"),
+        "BUSY": (.redisBusy, "Redis is busy running a script: SCRIPT KILL ends it"),
         "TRYAGAIN": (.redisTryAgain, "Redis is migrating the key"),
-        "MISCONF": (.redisMisconfigured, "Redis rejects writes because it cannot save"),
-        "NOREPLICAS": (.redisNoReplicas, "Redis rejects writes because it has too few replicas"),
-        "DENIED": (.redisProtectedMode, "Redis runs in protected mode"),
+        "MISCONF": (
+            .redisMisconfigured, "Redis rejects writes because it cannot save: see its log, and the space on its disk"
+        ),
+        "NOREPLICAS": (
+            .redisNoReplicas, "Redis rejects writes because it has too few replicas: see its min-replicas-to-write"
+        ),
+        "DENIED": (.redisProtectedMode, "Redis runs in protected mode: it needs a password or a bind address"),
+        "UNKNOWNCOMMAND": (
+            .redisCommandUnknown,
+            "the server does not know a command: it must be Redis 6.2 or newer and no sentinel, which "
+                + "redis+sentinel:// is for"
+        ),
     ]
 
     /// The outage that an error reply indicates; `nil` if the error concerns the command alone.
@@ -69,6 +81,7 @@ enum RedisErrorReply {
     /// Errors that are recognized by their text.
     private static let sentences = [
         ("ERR max number of clients", "MAXCLIENTS"), ("ERR invalid password", "WRONGPASS"),
+        ("ERR unknown command", "UNKNOWNCOMMAND"),
         ("ERR The user executing the script can't", "NOPERM"),
         // Since Redis 7.2, and Valkey.
         ("ERR ACL failure in script", "NOPERM"),
@@ -108,10 +121,29 @@ enum RedisErrorReply {
     static func storeError(_ kind: String) -> StoreError {
         if let outage = outage(kind) { return outage }
         if kind == "MAXCLIENTS" {
-            return StoreError(code: .redisTooManyClients, message: "Redis has reached its client limit")
+            return StoreError(code: .redisTooManyClients, message: "Redis has reached its client limit: raise maxclients")
         }
         return StoreError(code: .redisRefused, message: "Redis rejected the command (\(kind))")
     }
+}
+
+extension RedisErrorReply {
+    /// Errors by which a server says that it is up and does not do what it is for.
+    private static let states: Set<ErrorCode> = Set(outages.values.map(\.0))
+        .union([.redisTooManyClients, .redisRefused, .redisAuthRefused, .redisDatabaseRefused])
+        // Ends by itself, soon.
+        .subtracting([.redisTryAgain])
+
+    /// Whether a server has rejected the command, or the connection that it needs, for what is wrong with the server.
+    static func saysState(_ error: StoreError) -> Bool { states.contains(error.code) }
+
+    /// Errors that end when another server gets the keys.
+    static let ofOneServer: Set<ErrorCode> = [.redisReadOnly, .redisClusterDown, .redisMasterDown, .redisMoved]
+
+    /// Errors that a server whose connection has been accepted no longer has.
+    static let beforeConnecting: Set<ErrorCode> = [
+        .redisLoading, .redisTooManyClients, .redisAuthRequired, .redisMoved,
+    ]
 }
 
 extension StoreError {

@@ -139,7 +139,7 @@ extension RedisNode {
                 if !group.isEmpty { begin(group) }
             case .down(let error):
                 writerError = error
-                failUnsent(.notConnected(error))
+                failUnsent(.noConnection(error))
             case .message: break
             case .stopped: onEvent(.stopped)
             }
@@ -164,7 +164,7 @@ extension RedisNode {
         let now = configuration.connection.clock.monotonicTime
         guard let writer, writer.isReady else {
             unsent = group
-            if let writerError { return failUnsent(.notConnected(writerError)) }
+            if let writerError { return failUnsent(.noConnection(writerError)) }
             let earliest = group.map(\.deadline).min() ?? now
             unsentTimer?.cancel()
             unsentTimer = loop.schedule(after: max(earliest.since(now), .zero)) { [weak self] in
@@ -318,5 +318,12 @@ extension RedisReply {
         case .error, .redirect: true
         default: false
         }
+    }
+}
+
+extension StoreError {
+    /// Why there is no connection for writes. What a server says of itself says more than that there is none.
+    fileprivate static func noConnection(_ reason: StoreError) -> StoreError {
+        RedisErrorReply.saysState(reason) ? reason : .notConnected(reason)
     }
 }

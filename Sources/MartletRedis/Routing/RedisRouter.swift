@@ -99,6 +99,8 @@ final class RedisRouter {
     private var isStopped = false
     private var repeats = RepeatedWrites()
     private var replicationWarnings = LogInterval(.seconds(10))
+    /// The nodes that have said whether they evict keys.
+    private var askedForEviction: Set<Address> = []
     /// `nil` where replicas serve no reads.
     private var replicas: ReplicaConnections?
 
@@ -270,6 +272,7 @@ extension RedisRouter {
         case .moved(let slots):
             replicas?.mastersChanged(routing.masters)
             repeats.changes.moved(slots)
+            configuration.logger.log(recorder.mastersMoved(at: now))
             masterChanged()
             writeAgain()
         case .epochLowered(let old, let new):
@@ -285,6 +288,7 @@ extension RedisRouter {
         case .ready:
             recorder.opened(address)
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
+            askForEviction(address)
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
             repeats.changes.connected(address)
@@ -306,11 +310,23 @@ extension RedisRouter {
         }
     }
 
+    /// Warns of a node that may evict what is stored. A user without the right to ask is not warned.
+    private func askForEviction(_ address: Address) {
+        guard configuration.options.warnsOfEviction, askedForEviction.insert(address).inserted else { return }
+        let deadline = now + configuration.options.commandTimeout
+        nodes[address]?.submit(EvictionPolicy.question, deadline: deadline, isAsking: false) { [weak self] result in
+            guard let self, case .success(let timed) = result, let policy = EvictionPolicy(timed.reply) else { return }
+            configuration.logger.warning(
+                "redis may evict sessions", ("code", "store.evicting"), ("address", "\(address)"),
+                ("reason", policy.warning))
+        }
+    }
+
     private func availabilityChanged(_ error: StoreError?) {
         guard !isStopped else { return }
         reportMasters()
         if routing.isAvailable {
-            recorder.connected(at: now)
+            configuration.logger.log(recorder.connected(at: now))
             waiters.resume(nil)
         } else if let error, routing.isCutOff {
             outage(error)
@@ -518,74 +534,5 @@ extension RedisRouter {
             self?.repeats.timer = nil
             self?.writeAgain()
         }
-    }
-}
-
-/// A connection for questions to a sentinel, and one for its announcements.
-final class SentinelConnections {
-    enum Event {
-        case ready
-        case down(StoreError)
-        /// The sentinel has announced another master of some name.
-        case masterAnnounced
-        case stopped
-    }
-
-    private let questions: RedisConnection
-    private let announcements: RedisConnection
-
-    init(
-        _ address: RedisURL.Address, on loop: ServiceLoop, _ configuration: RedisRouterConfiguration,
-        _ onEvent: @escaping (Event) -> Void
-    ) {
-        questions = RedisConnection(to: address, on: loop, configuration.sentinel()) { event in
-            switch event {
-            case .ready: onEvent(.ready)
-            case .down(let error): onEvent(.down(error))
-            case .message: break
-            case .stopped: onEvent(.stopped)
-            }
-        }
-        announcements = RedisConnection(to: address, on: loop, configuration.sentinel(channel: "+switch-master")) {
-            // After a subscription announcements may have been missed.
-            switch $0 {
-            case .ready, .message: onEvent(.masterAnnounced)
-            case .down, .stopped: break
-            }
-        }
-    }
-
-    /// Whether questions are accepted.
-    var isReady: Bool { questions.isReady }
-
-    func start() {
-        questions.start()
-        announcements.start()
-    }
-
-    func close() {
-        questions.stop()
-        announcements.stop()
-    }
-
-    func ask(
-        _ arguments: [[UInt8]], deadline: MonotonicTime,
-        _ completion: @escaping (RedisConnection.CommandResult) -> Void
-    ) {
-        questions.submit(arguments, expecting: .anything, deadline: deadline, completion)
-    }
-}
-
-/// Limits how often something is logged.
-struct LogInterval {
-    private let length: Duration
-    private var last: MonotonicTime?
-
-    init(_ length: Duration) { self.length = length }
-
-    mutating func isDue(at now: MonotonicTime) -> Bool {
-        if let last, now.since(last) < length { return false }
-        last = now
-        return true
     }
 }

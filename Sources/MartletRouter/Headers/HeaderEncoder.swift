@@ -21,6 +21,7 @@ struct HeaderEncoder {
         case .base64url: buffer.append(text: Base64URL.encode(Array(text.utf8)))
         case .rfc8187: appendExtended(bytes, &buffer)
         case .ascii: return appendASCII(bytes, guarded, &buffer)
+        case .json: appendJSON(text, &buffer)
         }
         return nil
     }
@@ -68,6 +69,22 @@ struct HeaderEncoder {
         byte.isTokenCharacter && byte != .star && byte != UInt8(ascii: "'") && byte != .percent
     }
 
+    /// A JSON text (RFC 8259 §7), in which only strings have characters that are not ASCII.
+    private func appendJSON(_ text: String, _ buffer: inout ByteBuffer) {
+        for unit in text.utf16 {
+            if unit < 0x80 {
+                buffer.append(UInt8(truncatingIfNeeded: unit))
+                continue
+            }
+            buffer.append("\\u")
+            for shift in [8, 0] {
+                let byte = UInt8(truncatingIfNeeded: unit >> UInt16(shift))
+                buffer.append((byte >> 4).hexadecimalDigit)
+                buffer.append(byte.hexadecimalDigit)
+            }
+        }
+    }
+
     private func appendASCII(_ bytes: Span<UInt8>, _ guarded: UInt8?, _ buffer: inout ByteBuffer) -> ErrorCode? {
         for index in 0..<bytes.count {
             guard bytes[index].isPrintable else { return .headerNotPrintable }
@@ -87,6 +104,8 @@ struct HeaderEncoder {
             case .base64url: byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
             case .rfc8187: byte == .percent || byte == UInt8(ascii: "'") || Self.isAttributeCharacter(byte)
             case .ascii: byte.isLetter || byte.isDigit
+            // It is written as one text.
+            case .json: true
             }
         }
         return clash.map { "has '\(UnicodeScalar($0))', which elements encoded as \(encoding.rawValue) may contain" }

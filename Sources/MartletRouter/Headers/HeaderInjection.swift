@@ -26,7 +26,7 @@ package struct HeaderInjection: Sendable {
                 // The one value that depends on the route.
                 case .attribute(.route): parts += ["route", route]
                 case .attribute(let attribute): parts += ["attribute", attribute.rawValue]
-                case .claim(let claim): parts += ["claim", claim]
+                case .claim(let claim): parts += ["claim", "\(claim.members.count)", claim.name] + claim.members
                 case .constant(let text): parts += ["value", text]
                 }
                 parts.append(header.encoding.rawValue)
@@ -88,7 +88,8 @@ package struct HeaderInjection: Sendable {
         for template in constants { _ = template.render(nil, into: &buffer) }
     }
 
-    /// The claims of the headers, by their own names and without duplicates.
+    /// The claims of the headers, by their own names and without duplicates; a member of an object by the names on the
+    /// way to it, joined with dots.
     ///
     /// They are not encoded and include claims whose header is omitted. With an address there is always whether it is
     /// verified.

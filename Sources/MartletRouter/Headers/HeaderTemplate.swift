@@ -9,7 +9,7 @@ import MartletProvider
 final class HeaderTemplate: Sendable {
     enum Source: Sendable {
         case attribute(PrincipalAttribute)
-        case claim(String)
+        case claim(ClaimPath)
         case constant(String)
     }
 
@@ -85,21 +85,21 @@ final class HeaderTemplate: Sendable {
         guard let principal else { return .absent }
         switch source {
         case .attribute(let attribute): return Self.text(of: attribute, principal).map { .text($0) } ?? .absent
-        case .claim(let claim): return value(of: principal.identity.claims[claim])
+        case .claim(let claim): return value(of: claim.value(in: principal.identity.claims))
         case .constant(let text): return .text(text)
         }
     }
 
     /// The claim of the header, if the principal has it.
     func claim(of principal: Principal) -> (name: String, value: JSONValue)? {
-        let name: String
+        let path: ClaimPath
         switch source {
         case .attribute(.email): return principal.verifiedEmail.map { ("email", .string($0)) }
         case .attribute, .constant: return nil
-        case .claim(let claim): name = claim
+        case .claim(let claim): path = claim
         }
-        guard let value = principal.identity.claims[name], value != .null else { return nil }
-        return (name, value)
+        guard let value = path.value(in: principal.identity.claims), value != .null else { return nil }
+        return (([path.name] + path.members).joined(separator: "."), value)
     }
 
     private static func text(of attribute: PrincipalAttribute, _ principal: Principal) -> String? {
@@ -119,6 +119,7 @@ final class HeaderTemplate: Sendable {
     private func value(of claim: JSONValue?) -> Value {
         switch claim {
         case nil, .null?: return .absent
+        case .some(let value) where encoding == .json: return .text(String(decoding: JSON.write(value), as: UTF8.self))
         case .object?: return .unsupported(.headerNotScalar)
         case .array(let elements)?:
             guard join != nil else { return .unsupported(.headerNotScalar) }
@@ -178,11 +179,17 @@ final class HeaderTemplate: Sendable {
 
     /// Why a `default` cannot be encoded; `nil` if it can.
     func validationError(forDefault text: String) -> String? {
+        if encoding == .json, !Self.isJSON(text) { return "is not JSON" }
         var buffer = ByteBuffer()
         guard let failure = append(.text(text), to: &buffer) ?? Self.validationError(in: buffer, from: 0) else {
             return nil
         }
         return "cannot be encoded as \(encoding.rawValue) (\(failure))"
+    }
+
+    /// A default stands where readers expect the encoding.
+    private static func isJSON(_ text: String) -> Bool {
+        (try? JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 8, maximumBytes: text.utf8.count))) != nil
     }
 }
 

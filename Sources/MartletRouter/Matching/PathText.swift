@@ -42,7 +42,7 @@ enum PathText {
         guard let text = String(validating: decoded, as: UTF8.self) else {
             throw PatternError("is not UTF-8 when decoded")
         }
-        guard !text.unicodeScalars.contains(where: { CompatibilityForms.areAmbiguous($0.value) }) else {
+        guard !CompatibilityForms.areAmbiguous(text.unicodeScalars) else {
             throw PatternError(
                 "has a character that some servers read as '/', '\\', '.' or '%', which is rejected in requests")
         }

@@ -27,6 +27,9 @@ struct AuthenticationRule: Sendable {
         level = requirement.level.map { Entry(value: $0.value, name: "authorize[\($0.index)] acr") }
     }
 
+    /// What a sign-in has to prove, so that the conditions hold after it.
+    var requirement: StepUpRequirement { StepUpRequirement(maximumAge: maximumAge?.value, acr: level?.value) }
+
     /// The instant at which the authentication is too old. A time in the future counts as now.
     private func end(for principal: Principal, _ age: Int64, now: UnixTime) -> UnixTime {
         min(principal.identity.authTime, now).advanced(bySeconds: age)

@@ -5,34 +5,63 @@ import MartletJSON
 /// One condition of `authorize`.
 ///
 /// Types are strict: `true` is not `"true"`, `1` is not `"1"`. An absent or null claim equals nothing, so a condition
-/// on it fails, and its inversion by `not: true` holds. A condition that cannot be evaluated (the test cannot compare
+/// on it fails, unless it has `or_absent: true`, and its inversion by `not: true` holds. A condition that cannot be evaluated (the test cannot compare
 /// the claim's type, or a pattern exceeded its match limit) fails whether or not it is inverted: a claim in an
 /// unexpected form never grants access.
 indirect enum Condition: Sendable {
-    case claim(name: String, test: ClaimTest, inverted: Bool)
+    case claim(ClaimPath, test: ClaimTest, inverted: Bool, orAbsent: Bool)
     /// At least one holds.
     case any([Condition])
 
     /// - Returns: the error code if it fails; `nil` if it holds.
     func failure(for claims: JSONObject) -> ErrorCode? {
         switch self {
-        case .claim(let name, let test, let inverted):
-            switch test.outcome(for: claims[name]) {
+        case .claim(let path, let test, let inverted, let orAbsent):
+            switch Self.outcome(of: test, for: path, in: claims) {
             case .decided(let holds): holds != inverted ? nil : .policyClaimMismatch
-            case .undecided(.policyClaimMissing) where inverted: nil
+            case .undecided(.policyClaimMissing) where inverted || orAbsent: nil
             case .undecided(let reason): reason
             }
         case .any(let conditions):
-            conditions.contains { $0.failure(for: claims) == nil } ? nil : .policyClaimMismatch
+            Self.failure(ofAll: conditions, claims)
         }
     }
 
-    /// The name of the claim, or `any (a, b)` for a list of conditions, safe for logs and terminals.
+    private static func outcome(of test: ClaimTest, for path: ClaimPath, in claims: JSONObject) -> ClaimTest.Outcome {
+        switch path.lookup(in: claims) {
+        case .found(let value): test.outcome(for: value)
+        // Whatever the test: the claim is there, but not in the token.
+        case .absent where isElsewhere(path.name, claims): .undecided(.policyClaimElsewhere)
+        case .absent: test.outcome(for: nil)
+        // Another form of the claim than the one that the condition is about.
+        case .blocked: .undecided(.policyClaimType)
+        }
+    }
+
+    private static func failure(ofAll conditions: [Condition], _ claims: JSONObject) -> ErrorCode? {
+        var failure = ErrorCode.policyClaimMismatch
+        for condition in conditions {
+            guard let other = condition.failure(for: claims) else { return nil }
+            if other == .policyClaimElsewhere { failure = other }
+        }
+        return failure
+    }
+
+    /// Whether the issuer says that a claim was too large for the token (OIDC Core §5.6.2): Microsoft Entra does so for
+    /// users of many groups.
+    private static func isElsewhere(_ name: String, _ claims: JSONObject) -> Bool {
+        guard claims[name] == nil else { return false }
+        if let names = claims["_claim_names"]?.object, names.has(name) { return true }
+        guard let mark = claims["hasgroups"] else { return false }
+        return (mark == true || mark == "true") && name.hasSameBytes(as: "groups")
+    }
+
+    /// The name of the claim, `[a, b]` for a member, or `any (a, b)` for a list of conditions, safe for logs and terminals.
     ///
     /// Bytes other than printable ASCII, and quotes, backslashes and percent signs, become `%XX`; long names are cut.
     var subject: String {
         switch self {
-        case .claim(let name, _, _): Self.safe(name)
+        case .claim(let path, _, _, _): Self.safe(path.description)
         case .any(let conditions):
             "any (" + conditions.prefix(Self.maximumNames).map(\.subject).joined(separator: ", ")
                 + (conditions.count > Self.maximumNames ? ", ...)" : ")")
@@ -58,7 +87,7 @@ indirect enum Condition: Sendable {
     /// The values of its claims, for `martlet explain`.
     func values(in claims: JSONObject) -> String {
         switch self {
-        case .claim(let name, _, _): "\(name) is \(Self.shown(claims[name]))"
+        case .claim(let path, _, _, _): "\(path) is \(Self.shown(path.value(in: claims)))"
         case .any(let conditions): conditions.map { $0.values(in: claims) }.joined(separator: ", ")
         }
     }
@@ -77,7 +106,8 @@ extension Condition: CustomStringConvertible {
     /// The condition as text.
     var description: String {
         switch self {
-        case .claim(let name, let test, let inverted): "claim '\(name)' \(inverted ? "not: " : "")\(test)"
+        case .claim(let path, let test, let inverted, let orAbsent):
+            "claim '\(path)' \(inverted ? "not: " : "")\(test)\(orAbsent ? " or absent" : "")"
         case .any(let conditions): "any of (\(conditions.map(\.description).joined(separator: "; ")))"
         }
     }
@@ -96,8 +126,8 @@ extension Condition {
 
     init(_ configuration: ConditionConfiguration, depth: Int) throws(ConditionError) {
         switch configuration {
-        case .claim(let name, let test, let inverted):
-            self = .claim(name: name, test: try ClaimTest(test), inverted: inverted)
+        case .claim(let path, let test, let inverted, let orAbsent):
+            self = .claim(path, test: try ClaimTest(test), inverted: inverted, orAbsent: orAbsent)
         case .any(let list):
             guard !list.isEmpty else {
                 throw ConditionError(text: "has an empty 'any', which never matches", location: nil)

@@ -30,6 +30,9 @@ package struct Policy: Sendable {
     /// Whether it allows every caller.
     package var isEmpty: Bool { rules.isEmpty && maximumAge == nil && authentication == nil }
 
+    /// What a sign-in has to prove for the route; `nil` without such a condition.
+    package var stepUp: StepUpRequirement? { authentication?.requirement }
+
     /// Evaluates the rules: all conditions must hold, and the credential must be younger than `max_age` of `auth`.
     ///
     /// What another authentication can satisfy comes last: its challenge would be of no use to other callers.

@@ -34,7 +34,7 @@ package struct AuditPlan: Sendable {
     }
 
     /// Where its events go.
-    func destinations(_ services: Services) -> AuditLog.Plan {
+    fileprivate func destinations(_ services: Services, route: OutboundRoute) -> AuditLog.Plan {
         var plan = AuditLog.Plan(key: key)
         plan.file = configuration.file?.value.text
         switch configuration.syslog?.value {
@@ -45,8 +45,15 @@ package struct AuditPlan: Sendable {
         plan.webhook = configuration.webhook.map { webhook in
             AuditWebhook(
                 url: webhook.url.value.text, signer: signer, timeout: webhook.timeout,
-                client: HTTPCaller(fetcher: services.fetcher, purpose: .audit))
+                client: HTTPCaller(fetcher: services.fetcher, purpose: .audit, route: route))
         }
         return plan
+    }
+}
+
+extension Blueprint {
+    /// Where events of the audit log go; `nil` without one.
+    func auditDestinations(_ services: Services) -> AuditLog.Plan? {
+        audit?.destinations(services, route: OutboundRoute(nil, configuration.outbound))
     }
 }

@@ -17,7 +17,7 @@ extension Gateway {
     /// - Parameter waits: whether another process may still write the file.
     func prepareAudit(_ blueprint: Blueprint, waits: Bool = false) throws(StartError) -> AuditLog.Prepared {
         do throws(AuditError) {
-            return try services.audit.prepare(blueprint.audit?.destinations(services), waits: waits)
+            return try services.audit.prepare(blueprint.auditDestinations(services), waits: waits)
         } catch {
             throw StartError(code: error.code, message: error.message, exit: .unavailable)
         }

@@ -121,10 +121,11 @@ package struct Blueprint: Sendable {
             tls.warn(at: Clock.system.unixTime, into: &diagnostics)
             self.tls = tls
             guard let browser = configuration.browser else { return }
-            pageFiles = PageFiles(browser.pages, into: &diagnostics)
+            pageFiles = PageFiles(browser.pages, configuration.providers, into: &diagnostics)
             // A provider with errors is not among them.
             if providers.count == configuration.providers.count {
                 checkRegistration(browser, providers, &diagnostics)
+                checkStart(browser, providers, &diagnostics)
             }
         }
     }
@@ -199,7 +200,7 @@ package struct Blueprint: Sendable {
         configurations.compactMap { configuration in
             let factory = registry.factory(for: ProviderKind(rawValue: configuration.kind.value))
             var prepared = factory?.prepare(
-                configuration.block, name: configuration.name.value, into: &diagnostics)
+                configuration.block(factory?.grammar), name: configuration.name.value, into: &diagnostics)
             let limits = configuration.bulkhead.map { BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue) }
             prepared?.bulkhead = limits ?? (factory?.isFromLibrary == true ? .standard : nil)
             return prepared
@@ -250,6 +251,18 @@ package struct Blueprint: Sendable {
                     .configMissingKey, at: location, "the migration of provider '\(provider.name)' needs accounts")
             }
         }
+    }
+
+    private static func checkStart(
+        _ browser: BrowserConfiguration, _ providers: [PreparedProvider], _ diagnostics: inout Diagnostics
+    ) {
+        guard let start = browser.start else { return }
+        let redirecting = providers.filter { $0.redirectLocation != nil }.map(\.name)
+        guard !redirecting.contains(where: { $0.hasSameBytes(as: start.value) }) else { return }
+        diagnostics.error(
+            .configBadValue, at: start.location,
+            "start: '\(start.value)' is no provider that browsers are redirected to"
+                + (redirecting.isEmpty ? "" : "; those are \(redirecting.joined(separator: ", "))"))
     }
 
     /// Accounts are created with a name and a password, for a provider that can store them.

@@ -50,8 +50,10 @@ struct BoundListener: Sendable {
     // MARK: Opening
 
     /// Binds new sockets.
+    ///
+    /// - Parameter acceptsIPv4: whether `[::]` accepts IPv4, too.
     static func opened(
-        _ configuration: ListenerConfiguration, loops: Int, nextID: inout Int32
+        _ configuration: ListenerConfiguration, acceptsIPv4: Bool, loops: Int, nextID: inout Int32
     ) throws(StartError) -> BoundListener {
         let address = try endpoint(configuration.address)
         let permissions = try SocketPermissions(configuration)
@@ -59,11 +61,12 @@ struct BoundListener: Sendable {
         do throws(IOError) {
             if !address.isUnix, !configuration.reusePort, address.port != 0 {
                 // The loops' sockets share the port; this one does not, so it fails if another process listens there.
-                CLinux.close(try Socket.listen(on: address, sharesPort: false, backlog: 1))
+                CLinux.close(
+                    try Socket.listen(on: address, sharesPort: false, backlog: 1, acceptsIPv4: acceptsIPv4))
             }
             let first = try Socket.listen(
                 on: address, sharesPort: true, backlog: backlog, permissions: permissions,
-                replacing: configuration.reusePort)
+                replacing: configuration.reusePort, acceptsIPv4: acceptsIPv4)
             descriptors.append(first)
             let actual = address.isUnix ? address : Socket.localAddress(first) ?? address
             try add(to: &descriptors, until: loops, actual)
@@ -74,7 +77,10 @@ struct BoundListener: Sendable {
             return listener
         } catch {
             for descriptor in descriptors { CLinux.close(descriptor) }
-            throw startError(error, configuration.address, address)
+            let isForBoth = acceptsIPv4 && address.isIPv6Wildcard && error.errno == EADDRINUSE
+            throw startError(
+                error, configuration.address, address,
+                hint: isForBoth ? "; [::] is for IPv4, too, unless the listener has ipv6_only: true" : "")
         }
     }
 
@@ -127,10 +133,12 @@ struct BoundListener: Sendable {
         to descriptors: inout [Int32], until loops: Int, _ actual: SocketEndpoint
     ) throws(IOError) {
         guard let first = descriptors.first else { return }
+        let acceptsIPv4 = !Socket.isIPv6Only(first)
         for _ in descriptors.count..<max(loops, descriptors.count) {
             descriptors.append(
                 actual.isUnix
-                    ? try Socket.duplicate(first) : try Socket.listen(on: actual, sharesPort: true, backlog: backlog))
+                    ? try Socket.duplicate(first)
+                    : try Socket.listen(on: actual, sharesPort: true, backlog: backlog, acceptsIPv4: acceptsIPv4))
         }
     }
 
@@ -163,13 +171,12 @@ struct BoundListener: Sendable {
     // MARK: Errors
 
     private static func startError(
-        _ error: IOError, _ configured: Located<SocketAddress>, _ address: SocketEndpoint
-    )
-        -> StartError
-    {
+        _ error: IOError, _ configured: Located<SocketAddress>, _ address: SocketEndpoint, hint: String = ""
+    ) -> StartError {
         let code: ErrorCode = error.errno == EADDRINUSE ? "server.address_in_use" : "server.cannot_listen"
         return StartError(
-            code: code, message: "\(prefix(configured))cannot listen on \(address): \(error)", exit: .unavailable)
+            code: code, message: "\(prefix(configured))cannot listen on \(address): \(error)\(hint)",
+            exit: .unavailable)
     }
 
     /// `file:line:column: ` of an address that comes from a file.

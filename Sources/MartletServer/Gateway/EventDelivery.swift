@@ -54,11 +54,11 @@ final class EventDelivery: Sendable {
     private let tasks = Lock<[Task<Void, Never>]>([])
 
     init(
-        _ plans: [WebhookPlan], mail configuration: MailConfiguration?, _ accounts: any AccountDatabase,
-        maximumEvents: Int, _ services: Services
+        _ plans: [WebhookPlan], mail configuration: MailConfiguration?, route: OutboundRoute,
+        _ accounts: any AccountDatabase, maximumEvents: Int, _ services: Services
     ) throws(StartError) {
         self.accounts = accounts
-        let mail = configuration.map { MailServer($0, clock: services.clock) }
+        let mail = configuration.map { MailServer($0, route: route, clock: services.clock) }
         self.mail = mail
         subscriptions = EventSubscriptions(plans, hasMailServer: mail != nil)
         let store = WebhookDeliverer.Store(outbox: accounts, leases: accounts, maximumEvents: maximumEvents)
@@ -69,7 +69,8 @@ final class EventDelivery: Sendable {
                 deliverers.append(
                     try WebhookDeliverer(
                         plan.webhook, store: store,
-                        client: HTTPCaller(fetcher: services.fetcher, purpose: .webhook(name)), clock: services.clock,
+                        client: HTTPCaller(fetcher: services.fetcher, purpose: .webhook(name), route: route),
+                        clock: services.clock,
                         logger: services.logger.with(("room", "events"))))
             }
             if let mail {

@@ -66,7 +66,7 @@ extension Gateway: AdminSource {
 
     /// A subject as access lines name it.
     package func loggedSubject(_ subject: String) -> String? {
-        CallerNames(graph.blueprint.configuration.log).name(of: subject)
+        graph.blueprint.loggedSubject(subject)
     }
 
     /// Sets a log level instead of the configured one, and logs it.
@@ -147,4 +147,9 @@ extension AdminReport.Certificate {
             side: certificate.side, name: certificate.name, file: certificate.file,
             secondsLeft: certificate.secondsLeft(at: now), isValid: certificate.validityError(at: now) == nil)
     }
+}
+
+extension Blueprint {
+    /// A subject as access lines name it; `nil` if they do not.
+    package func loggedSubject(_ subject: String) -> String? { CallerNames(configuration.log).name(of: subject) }
 }

@@ -41,8 +41,8 @@ package final class Gateway: Sendable {
         var reminding: Task<Void, Never>?
         var recording: Task<Void, Never>?
         var auditing: Task<Void, Never>?
-        /// Shut down the resources of replaced configurations.
-        var retiring: [Task<Void, Never>] = []
+        /// What is left of replaced configurations.
+        var retirement = Retirement()
         var isDraining = false
         var reloadQueue: ReloadQueue?
         var reloads: ReloadRecord
@@ -55,7 +55,7 @@ package final class Gateway: Sendable {
     /// How often expired certificates are logged again.
     private static let remindInterval = Duration.seconds(24 * 3600)
     /// How long webhook requests in progress may take when the gateway stops or their configuration is replaced.
-    private static let deliveryTimeout = Duration.seconds(5)
+    static let deliveryTimeout = Duration.seconds(5)
     /// How long loops may take to end after their requests have.
     private static let joinTimeout = Duration.seconds(5)
     /// How long the last lines of the audit log may take.
@@ -131,7 +131,8 @@ package final class Gateway: Sendable {
         var resolved: [ResolvedName] = []
         names.follow(configuration.upstreams) { resolved = $0 }
         mirrors.follow(configuration, resolved)
-        traces.follow(configuration.tracing)
+        traces.follow(configuration)
+        OutboundEnvironment.current.log(configuration, services.logger)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
@@ -187,16 +188,18 @@ package final class Gateway: Sendable {
                 }))
     }
 
+    /// Waits for the first connection to the store, so that the first requests find it.
+    ///
     /// Under `on_error: deny` no session works without the store, so the start fails if the store rejects our
     /// credentials: only a change of the configuration or of the server helps.
     ///
     /// An unreachable store does not fail the start: the connection is retried.
     private func requireStore() async throws(StartError) {
-        guard graph.blueprint.configuration.store.onError == .deny, let redis = graph.store.redis else { return }
+        guard let redis = graph.store.redis else { return }
         do throws(StoreError) {
             try await redis.waitUntilConnected()
         } catch {
-            guard error.isAccessDenied else { return }
+            guard graph.blueprint.configuration.store.onError == .deny, error.isAccessDenied else { return }
             throw StartError(
                 code: error.code, message: "store rejected the connection: \(error.message)", exit: .unavailable)
         }
@@ -293,7 +296,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    private static func shutdown(_ providers: [ProviderHandle]) async {
+    static func shutdown(_ providers: [ProviderHandle]) async {
         for provider in providers { await provider.running?.shutdown() }
     }
 
@@ -384,7 +387,7 @@ package final class Gateway: Sendable {
             state.graph = next
             state.listeners = opened
         }
-        traces.follow(next.blueprint.configuration.tracing)
+        traces.follow(next.blueprint.configuration)
         divideDescriptors(next.blueprint.configuration.server.limits)
         state.withLock { $0.watchdog }?.follow(next.blueprint.configuration.server.watchdog)
         loops.adopt(next.snapshot, sockets: sockets)
@@ -415,25 +418,12 @@ package final class Gateway: Sendable {
     private func shutdown(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
         await Gateway.close(graph, keeping: serving)
-        issuerKeys.retain(only: serving.issuerKeys)
+        keepResources(of: serving)
         services.accessFiles.retain(only: serving.blueprint.configuration.log)
     }
 
-    /// The same for a graph that has served: its stores stay open until requests that use them have finished.
-    private func retire(_ graph: Graph, keeping serving: Graph) async {
-        await Gateway.shutdown(graph.providers)
-        issuerKeys.retain(only: serving.issuerKeys)
-        let hasOwnStores = graph.store !== serving.store || graph.accounts?.isSame(as: serving.accounts) == false
-        guard hasOwnStores || graph.events != nil || graph.jobs != nil else { return }
-        let task = Task {
-            await graph.events?.stop(within: Gateway.deliveryTimeout)
-            await graph.jobs?.stop(within: Gateway.deliveryTimeout)
-            guard hasOwnStores else { return }
-            try? await Task.sleep(for: LocalLimits.timeout)
-            await Gateway.close(graph, keeping: serving)
-        }
-        state.withLock { $0.retiring.append(task) }
-    }
+    /// Drops the keys of issuers that only another graph has used.
+    func keepResources(of serving: Graph) { issuerKeys.retain(only: serving.issuerKeys) }
 
     private static func close(_ graph: Graph, keeping serving: Graph) async {
         if graph.store !== serving.store { graph.store.shutdown() }
@@ -507,7 +497,7 @@ package final class Gateway: Sendable {
         await Gateway.shutdown(graph.providers)
         await graph.jobs?.stop(within: Gateway.deliveryTimeout)
         await graph.events?.stop(within: Gateway.deliveryTimeout)
-        for task in state.withLock({ $0.retiring }) {
+        for task in state.withLock({ $0.retirement.tasks }).values {
             task.cancel()
             await task.value
         }

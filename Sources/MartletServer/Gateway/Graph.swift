@@ -119,8 +119,8 @@ package struct Graph: Sendable {
         let mail = blueprint.configuration.mail
         guard let accounts, !blueprint.webhooks.isEmpty || mail != nil else { return nil }
         return try EventDelivery(
-            blueprint.webhooks, mail: mail, accounts.store,
-            maximumEvents: blueprint.configuration.outbox.maximumRows, services)
+            blueprint.webhooks, mail: mail, route: OutboundRoute(nil, blueprint.configuration.outbound),
+            accounts.store, maximumEvents: blueprint.configuration.outbox.maximumRows, services)
     }
 
     /// The dependencies of providers and endpoints.
@@ -154,9 +154,12 @@ package struct Graph: Sendable {
         setup.links = parts.accounts
         setup.deletionGrace = configuration.accounts?.deletion.grace ?? .zero
         setup.browser = configuration.browser.map {
-            BrowserSetup(
+            var browser = BrowserSetup(
                 $0, files: blueprint.pageFiles, base: configuration.sessions.path, sessions: sessions,
                 key: store.browserKey)
+            let pages = PageRequirements($0, configuration.server.paths, blueprint.routes)
+            browser.stepUp = { pages.requirement(of: $0) }
+            return browser
         }
         guard let accounts = parts.accounts else { return (setup, nil) }
         setup.transfers = TransferredIdentities(
@@ -195,7 +198,7 @@ package struct Graph: Sendable {
             proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
             rejection: endpoints.rejection(of:),
-            browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes) })
+            browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes, endpoints) })
     }
 
     /// Verifies session tokens; under `on_error: cached` with a cache that all loops share.
@@ -212,19 +215,21 @@ package struct Graph: Sendable {
         let policy = IssuerKeysPolicy(configuration.jwks)
         let (services, store, keys) = (parts.services, parts.store, parts.keys)
         let logger = services.logger.with(("provider", name))
+        let own = configuration.providers.first { $0.name.value.hasSameBytes(as: name) }?.outbound
+        let route = OutboundRoute(own, configuration.outbound)
+        var provided = ProviderContext.Services(
+            clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name), route: route),
+            store: store.values, hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name])
+        provided.maximumTokenBytes = configuration.server.limits.tokenBytes
         var context = ProviderContext(
-            name: name,
-            services: ProviderContext.Services(
-                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name)),
-                store: store.values,
-                hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name]),
-            logger: logger, storeKeyPrefix: store.label.prefix,
+            name: name, services: provided, logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let label = IssuerKeysRegistry.Label(
-                    provider: name, url: url, algorithms: algorithms, policy: policy, store: store.label)
+                    provider: name, url: url, algorithms: algorithms, policy: policy, store: store.label, route: route)
                 return keys.keys(label) {
                     IssuerKeys(
-                        url: url, policy: policy, allowing: algorithms, fetcher: KeyFetcher(fetcher: services.fetcher),
+                        url: url, policy: policy, allowing: algorithms,
+                        fetcher: KeyFetcher(fetcher: services.fetcher, route: route),
                         store: store.values.partition(.keys, for: .gateway), storeKeyPrefix: store.label.prefix,
                         clock: services.clock, logger: logger,
                         onKeysRemoved: onRemoved,
@@ -246,6 +251,7 @@ package final class IssuerKeysRegistry: Sendable {
         let algorithms: Set<SignatureAlgorithm>
         let policy: IssuerKeysPolicy
         let store: SharedStore.Label
+        let route: OutboundRoute
     }
 
     private let caches = Lock<[Label: IssuerKeys]>([:])

@@ -41,7 +41,8 @@ package struct Listeners: Sendable {
                 if let kept {
                     next.append(kept)
                 } else {
-                    next.append(try open(configuration, loops, side, &inherited))
+                    let acceptsIPv4 = configuration.acceptsIPv4(beside: configurations)
+                    next.append(try open(configuration, acceptsIPv4: acceptsIPv4, loops, side, &inherited))
                 }
             }
             for (index, configuration) in configurations.enumerated() { try next[index].permit(configuration) }
@@ -100,7 +101,7 @@ package struct Listeners: Sendable {
     }
 
     private mutating func open(
-        _ configuration: ListenerConfiguration, _ loops: Int, _ side: InheritedSockets.Group.Side,
+        _ configuration: ListenerConfiguration, acceptsIPv4: Bool, _ loops: Int, _ side: InheritedSockets.Group.Side,
         _ inherited: inout InheritedSockets
     ) throws(StartError) -> BoundListener {
         if case .descriptor(let number) = configuration.address.value {
@@ -109,6 +110,6 @@ package struct Listeners: Sendable {
         if let descriptors = inherited.remove(configuration.address.value, for: side) {
             return try .inherited(descriptors, configuration, loops: loops, nextID: &nextID)
         }
-        return try .opened(configuration, loops: loops, nextID: &nextID)
+        return try .opened(configuration, acceptsIPv4: acceptsIPv4, loops: loops, nextID: &nextID)
     }
 }

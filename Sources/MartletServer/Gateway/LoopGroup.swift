@@ -31,18 +31,21 @@ package final class LoopGroup: Sendable {
         running = Lock([])
         var mailboxes: [Mailbox] = []
         var threads: [SystemThread] = []
+        let logger = services.logger.with(("room", "proxy"))
+        let warnings = PeerWarnings(logger)
         do {
+            for _ in sockets { mailboxes.append(try Mailbox()) }
             for (index, listeners) in sockets.enumerated() {
-                let mailbox = try Mailbox()
-                mailboxes.append(mailbox)
+                let mailbox = mailboxes[index]
                 var setup = EventLoop.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
                     verifier: services.verifier, handshakes: services.handshakes, connections: connections,
-                    log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
+                    log: log ?? services.sink, debug: DebugLog(logger, warnings: warnings),
                     clock: services.clock)
                 setup.mirror = mirrors
                 setup.spans = spans
                 setup.descriptors = services.descriptors
+                setup.siblings = mailboxes.filter { $0 !== mailbox }
                 if isForOperators {
                     setup.purpose = .operators
                 } else {

@@ -8,7 +8,8 @@ struct MailServer: Sendable {
     let client: SMTPClient
     let sender: MailEventSender
 
-    init(_ configuration: MailConfiguration, clock: Clock) {
+    /// - Parameter route: whom it trusts where the configuration of mails does not say.
+    init(_ configuration: MailConfiguration, route: OutboundRoute, clock: Clock) {
         let address = configuration.server.value
         let login = address.user.flatMap { user in
             configuration.password.map { SMTPServer.Login(user: user, password: $0.value) }
@@ -17,7 +18,7 @@ struct MailServer: Sendable {
             SMTPServer(
                 host: address.host, port: address.port,
                 encryption: address.isSecure ? .immediate : address.isEncrypted ? .startTLS : .none, login: login,
-                caFile: configuration.caFile?.text, timeout: configuration.timeout), clock: clock)
+                caFile: configuration.caFile?.text ?? route.caFile, timeout: configuration.timeout), clock: clock)
         sender = MailEventSender(
             from: (configuration.sender.name, configuration.sender.address), by: MailCaller(client: client),
             concurrency: SMTPClient.concurrency, maximumAge: MailServer.maximumAge, clock: clock)

@@ -9,10 +9,19 @@ extension PageFiles {
 
     /// Reads the files of `browser.pages`, and reports errors at the key that names a file, or at their position in a
     /// template.
-    init(_ configuration: BrowserPagesConfiguration, into diagnostics: inout Diagnostics) {
+    /// - Parameter providers: their labels and icons.
+    init(
+        _ configuration: BrowserPagesConfiguration, _ providers: [ProviderConfiguration] = [],
+        into diagnostics: inout Diagnostics
+    ) {
+        var faces: [String: ProviderFace] = [:]
+        for provider in providers where provider.label != nil || provider.icon != nil {
+            faces[provider.name.value] = ProviderFace(
+                label: provider.label, icon: provider.icon.flatMap { Self.image($0, "icon_file", &diagnostics) })
+        }
         self.init(
-            logo: configuration.logo.flatMap { Self.logo($0, &diagnostics) },
-            templates: configuration.templateFolder.flatMap { Self.templates($0, &diagnostics) })
+            logo: configuration.logo.flatMap { Self.image($0, "logo_file", &diagnostics) },
+            templates: configuration.templateFolder.flatMap { Self.templates($0, &diagnostics) }, faces: faces)
     }
 
     /// Every file besides those that a key names, for `server.watch`.
@@ -20,18 +29,20 @@ extension PageFiles {
         configuration.templateFolder.map { PageTemplates.paths(in: $0.value.text).map { FilePath($0) } } ?? []
     }
 
-    private static func logo(_ file: Located<FilePath>, _ diagnostics: inout Diagnostics) -> PageLogo? {
+    private static func image(
+        _ file: Located<FilePath>, _ key: String, _ diagnostics: inout Diagnostics
+    ) -> PageLogo? {
         let bytes: [UInt8]
         do throws(PageFileError) { bytes = try read(file.value.text, limit: PageLogo.maximumBytes) } catch {
             diagnostics.error(
-                error.isTooLarge ? .logoTooLarge : .logoUnreadable, at: file.location, "logo_file: \(error.reason)")
+                error.isTooLarge ? .logoTooLarge : .logoUnreadable, at: file.location, "\(key): \(error.reason)")
             return nil
         }
         let version = Base64URL.encode(Array(SHA256.digest(bytes).prefix(versionBytes)))
         guard let logo = PageLogo(bytes, version: version) else {
             diagnostics.error(
                 .logoUnsupported, at: file.location,
-                "logo_file: '\(file.value)' is no SVG with a namespace, PNG, JPEG or WebP image")
+                "\(key): '\(file.value)' is no SVG with a namespace, PNG, JPEG or WebP image")
             return nil
         }
         return logo

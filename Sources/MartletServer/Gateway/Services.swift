@@ -63,8 +63,8 @@ package struct Services: Sendable {
         }
     }
 
-    /// Processors that this process may use.
-    static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
+    /// Processors that this process may use: those that it may be scheduled on, or as many as its quota is worth.
+    static let coreCount = max(min(SystemInformation.usableProcessors, CPUQuota.processors ?? .max), 1)
 
     /// Ends the threads.
     package func shutdown() {
@@ -80,11 +80,12 @@ package struct Services: Sendable {
 /// Fetches an issuer's keys by libcurl.
 struct KeyFetcher: KeyFetching {
     let fetcher: HTTPFetcher
+    let route: OutboundRoute
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
         do {
             let response = try await fetcher.get(
-                url, for: .issuerKeys, timeout: timeout, maximumBytes: maximumBytes)
+                url, for: .issuerKeys, timeout: timeout, maximumBytes: maximumBytes, via: route)
             guard response.status == 200 else {
                 throw FetchError(code: "fetch.status", message: "response status \(response.status)")
             }
@@ -103,13 +104,16 @@ struct KeyFetcher: KeyFetching {
 struct HTTPCaller: HTTPCalling {
     let fetcher: HTTPFetcher
     let purpose: FetchPurpose
+    let route: OutboundRoute
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, for: purpose) }
+        try await call.traced { () async throws(HTTPCallError) in
+            try await fetcher.send(call, for: purpose, via: route)
+        }
     }
 
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
-        ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(purpose, within: limit))
+        ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(purpose, within: limit), route: route)
     }
 
     func hasCapacity(for owner: WorkOwner) -> Bool { fetcher.hasCapacity(purpose, for: owner) }
@@ -119,8 +123,9 @@ struct HTTPCaller: HTTPCalling {
 private struct ReservedCaller: HTTPCalling {
     let fetcher: HTTPFetcher
     let slot: FetchSlot
+    let route: OutboundRoute
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, in: slot) }
+        try await call.traced { () async throws(HTTPCallError) in try await fetcher.send(call, in: slot, via: route) }
     }
 }

@@ -62,11 +62,15 @@ package final class SharedStore: Sendable {
     private let channel: [UInt8]
     private let invalidator: CacheInvalidator
 
+    /// How long requests wait for shared limits.
+    private let limitWait: Duration
+
     private init(
         _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient?,
         seal: StoreSeal? = nil, copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock,
-        invalidator: CacheInvalidator
+        invalidator: CacheInvalidator, limitWait: Duration = .zero, logger: Logger? = nil
     ) {
+        self.limitWait = limitWait
         nonces = NonceIssuer(store: values, keyPrefix: label.prefix, clock: clock)
         browserKey = SharedKey("browser-key", store: values, keyPrefix: label.prefix, clock: clock)
         self.label = label
@@ -75,7 +79,15 @@ package final class SharedStore: Sendable {
         self.redis = redis
         self.seal = seal
         limits = redis.map { redis in
-            StoreClient(StoredTokens(redis, prefix: label.prefix, seal: seal)) { clock.monotonicTime.nanoseconds }
+            StoreClient(
+                StoredTokens(redis, prefix: label.prefix, seal: seal),
+                longestWait: limitWait.wholeMilliseconds * 1_000_000, clock: { clock.monotonicTime.nanoseconds }
+            ) { isAway in
+                guard isAway else { return logger?.info("shared limits count in the store again") ?? () }
+                logger?.warning(
+                    "shared limits count without the store", ("code", "store.too_slow"),
+                    ("reason", "no reply within store.timeouts.shared_limit (\(limitWait.wholeMilliseconds)ms)"))
+            }
         }
         self.copies = copies
         self.subscriber = subscriber
@@ -90,6 +102,7 @@ package final class SharedStore: Sendable {
         if seal != nil || unreadable.contains(where: { $0.value > 0 }) {
             status?.badSeals = unreadable.merging(seal?.failures.counts ?? [:]) { $0 &+ $1 }
         }
+        if limits?.isAway == true { status?.missedLimitWait = limitWait }
         return status
     }
 
@@ -131,7 +144,9 @@ package final class SharedStore: Sendable {
                         client: client, keyPrefix: label.prefix, seal: seal,
                         format: blueprint.configuration.store.sessionFormat == 1 ? .undivided : .divided),
                     redis: client, seal: seal, copies: access == .full ? copies : nil,
-                    subscriber: subscriber, clock: services.clock, invalidator: invalidator)
+                    subscriber: subscriber, clock: services.clock, invalidator: invalidator,
+                    limitWait: blueprint.configuration.store.timeouts.sharedLimit,
+                    logger: services.logger.with(("room", "limits")))
             } catch {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)
             }
@@ -251,6 +266,7 @@ extension RedisOptions {
         commandTimeout = store.timeouts.command
         waitReplicas = store.waitReplicas
         readsReplicas = store.replicas == .keys
+        warnsOfEviction = true
     }
 }
 

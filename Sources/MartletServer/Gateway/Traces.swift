@@ -1,6 +1,7 @@
 internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletFetch
 internal import MartletTracing
 
 /// The traces of requests, for all event loops of the process.
@@ -29,11 +30,13 @@ final class Traces: Sendable {
     }
 
     /// Follows a configuration.
-    func follow(_ tracing: TracingConfiguration?) {
+    func follow(_ configuration: GatewayConfiguration) {
         do throws(HTTPCallError) {
             try exporter.follow(
-                tracing.map { tracing in
-                    ExportTarget(url: tracing.url, fields: tracing.headers.map { ($0.name, $0.value) })
+                configuration.tracing.map { tracing in
+                    ExportTarget(
+                        url: tracing.url, fields: tracing.headers.map { ($0.name, $0.value) },
+                        route: OutboundRoute(nil, configuration.outbound))
                 })
         } catch {
             logger.error("tracing not started", ("code", "\(error.code)"), ("reason", error.message))

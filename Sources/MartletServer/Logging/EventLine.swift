@@ -69,8 +69,8 @@ enum EventLine {
 
     private static func isNumber(_ value: String, of name: String) -> Bool {
         guard numbers.contains(name), let number = Int64(value) else { return false }
-        // Neither a sign nor leading zeros, and exact as a floating-point number.
-        return number >= 0 && number <= 1 << 53 && String(number) == value
+        // Neither a plus sign nor leading zeros, and exact as a floating-point number.
+        return number.magnitude <= 1 << 53 && String(number) == value
     }
 
     /// Escapes a text for a JSON string and for one line.

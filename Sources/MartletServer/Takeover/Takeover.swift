@@ -67,7 +67,7 @@ package final class Takeover: Sendable {
         let sockets = gateway.socketsForSuccessor
         let successor: Successor
         do throws(IOError) {
-            successor = try .start(CommandLine.arguments, groups: sockets.groups, others: sockets.others)
+            successor = try .start(SystemInformation.arguments, groups: sockets.groups, others: sockets.others)
         } catch {
             logger.error("successor could not be started; this process keeps serving", ("reason", error.description))
             return false

@@ -50,7 +50,7 @@ extension UpstreamConfiguration {
     /// The TLS settings of an endpoint; `nil` in clear text.
     func security(of address: EndpointAddress) -> EndpointTLS? {
         guard case .https(let host, _) = address else { return nil }
-        var tls = EndpointTLS(serverName: transport.tls.serverName ?? host)
+        var tls = EndpointTLS(serverName: transport.tls.serverName ?? host.withoutFinalDot)
         tls.authorityFile = transport.tls.authorityFile?.value
         tls.certificateFile = transport.tls.certificate?.certificate.value
         tls.keyFile = transport.tls.certificate?.key.value
@@ -73,7 +73,7 @@ extension EndpointAddress {
     /// - Parameter port: instead of its own.
     func authority(port other: UInt16? = nil) -> String {
         guard let (host, port) = hostAndPort else { return "localhost" }
-        let name = host.contains(":") ? "[\(host)]" : host
+        let name = host.contains(":") ? "[\(host)]" : host.withoutFinalDot
         let standard: UInt16 = if case .https = self { 443 } else { 80 }
         let used = other ?? port
         return used == standard ? name : "\(name):\(used)"

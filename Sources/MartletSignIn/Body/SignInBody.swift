@@ -36,6 +36,17 @@ package enum SignInBody {
         request.bodyBytes > 0 ? try form(of: request) : nil
     }
 
+    /// Parses the body of a form that a page sends: `application/x-www-form-urlencoded`.
+    static func pageForm(of request: LocalRequest) throws(Failure) -> SignInForm {
+        try checkPageForm(of: request)
+        return try form(of: request)
+    }
+
+    /// - Throws: 415 for a body of another media type than that of a page's form.
+    static func checkPageForm(of request: LocalRequest) throws(Failure) {
+        guard try mediaType(of: request) == .form else { throw .unsupportedMediaType(.signInMediaType) }
+    }
+
     /// Parses the body of an issuer's notification, whose `Content-Type` is not documented: a form if it says so, and
     /// JSON otherwise.
     static func notification(of request: LocalRequest) throws(Failure) -> SignInForm {
@@ -53,8 +64,10 @@ package enum SignInBody {
     /// Parses a JSON object (RFC 8259).
     package static func json(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
         let members: [JSONMember]?
+        // Some clients write a byte order mark, which may be ignored (RFC 8259 §8.1).
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         do throws(JSONError) {
-            members = try JSON.members(of: bytes, limits: jsonLimits)
+            members = try JSON.members(of: text, limits: jsonLimits)
         } catch {
             throw .unreadable(error)
         }
@@ -107,15 +120,19 @@ package enum SignInBody {
 
     private static func mediaType(of request: LocalRequest) throws(Failure) -> MediaType {
         let values = request.fields.filter { $0.name.lowercased() == "content-type" }.map(\.value)
-        guard values.count == 1, let value = values.first else { throw .unsupportedMediaType(.signInMediaType) }
+        guard values.count == 1, let value = values.first else { throw Self.unknownType }
         let parts = value.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
         for parameter in parts.dropFirst() { try check(parameter) }
         switch parts.first?.lowercased() {
         case "application/json": return .json
         case "application/x-www-form-urlencoded": return .form
-        default: throw .unsupportedMediaType(.signInMediaType)
+        default: throw Self.unknownType
         }
     }
+
+    private static let unknownType = Failure.unsupportedMediaType(
+        .signInMediaType,
+        [BodyError([], .unknownType, detail: "Send the body as JSON, with Content-Type: application/json.")])
 
     /// Parameters other than `charset` are ignored.
     private static func check(_ parameter: Substring) throws(Failure) {
@@ -141,12 +158,13 @@ enum BodyMembers {
         "identity_token", "authorization_code", "user", "nonce", "full_name", "app", "code", "raw_data", "signature",
         "encrypted_data", "iv", "username", "password", "refresh_token", "current_password", "new_password",
         "device_name", "email", "name", "locale", "provider", "token", "payload", "code_verifier", "grant_type",
+        "identityToken", "authorizationCode", "fullName", "phone_code", "replaces",
     ]
 
     /// The members of a body that contains a credential, whether or not it is complete.
     static let ofCredentials = known.subtracting([
         "device_name", "refresh_token", "current_password", "new_password", "email", "name", "locale", "token",
-        "code_verifier", "grant_type",
+        "code_verifier", "grant_type", "replaces",
     ])
 
     /// The path of a member that a response may name, empty for others.

@@ -29,8 +29,7 @@ struct AccountContents: Sendable {
 
     /// The name or the address that the user is known by.
     var name: String? {
-        let claims = caller.principal.identity.claims
-        return claims["name"]?.string ?? claims["email"]?.string
+        caller.principal.identity.displayName
     }
 
     /// Where the browser is sent after the form that links an identity.
@@ -42,7 +41,7 @@ struct AccountContents: Sendable {
     private var redirecting: [RedirectingProvider] { setup.providers.compactMap(RedirectingProvider.init) }
 
     private func kind(_ name: String) -> ProviderButton.Kind {
-        setup.provider(name).map(ProviderButton.Kind.init) ?? .other(label: name)
+        setup.provider(name).map(call.setup.kind(of:)) ?? .other(label: name)
     }
 
     func identities() async throws(Failure) -> [AccountPage.Identity] {
@@ -75,7 +74,7 @@ struct AccountContents: Sendable {
                 !linked.contains(where: { $0.provider.hasSameBytes(as: provider.name) })
             else { return nil }
             return AccountPage.Linkable(
-                provider: ProviderButton.Kind(provider.handle), action: "\(path)/link/\(provider.name)")
+                provider: call.setup.kind(of: provider.handle), action: "\(path)/link/\(provider.name)")
         }
     }
 

@@ -54,7 +54,7 @@ struct AccountFlow: Sendable {
         {
             _ = try? await endpoints.renewCookie(of: caller, call.request)
         }
-        let notice = result?.notice { name in endpoints.setup.provider(name).map(ProviderButton.Kind.init) }
+        let notice = result?.notice { name in endpoints.setup.provider(name).map(call.setup.kind(of:)) }
         return try await page(caller, cookies, AccountPageState(notice: notice), status: 200)
     }
 

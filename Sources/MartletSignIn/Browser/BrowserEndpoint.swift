@@ -51,6 +51,18 @@ enum BrowserEndpoint: Sendable {
         }
     }
 
+    /// The value of `Allow`.
+    var allow: String {
+        isCallback
+            ? methods.joined(separator: ", ")
+            : methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }.joined(separator: ", ")
+    }
+
+    var isCallback: Bool {
+        if case .callback = self { return true }
+        return false
+    }
+
     /// Whether a request brings the credential of a login, which the limits of logins count.
     func readsLogin(_ method: String) -> Bool {
         switch self {
@@ -60,13 +72,13 @@ enum BrowserEndpoint: Sendable {
         }
     }
 
-    /// The allowed methods; GET implies HEAD.
+    /// The allowed methods; GET implies HEAD, except of a callback, which uses up what it brings.
     var methods: [String] {
         switch self {
         case .signIn, .signUp, .link: ["GET", "POST"]
         case .signOut, .accountAction: ["POST"]
         case .signedOut, .logo, .start, .account: ["GET"]
-        case .callback: ["GET", "POST"]
+        case .callback(let provider): provider?.callbackMethods ?? ["GET", "POST"]
         }
     }
 }
@@ -77,6 +89,12 @@ struct RedirectingProvider: Sendable {
     let redirecting: any Redirecting
 
     var name: String { handle.name }
+
+    /// How its responses come back: the provider decides that.
+    var callbackMethods: [String] {
+        let modes = BrowserKind.allCases.compactMap { redirecting.redirectFlow(in: $0)?.responseMode.method }
+        return modes.isEmpty ? ["GET", "POST"] : Set(modes).sorted()
+    }
 
     /// `nil` if there is none of that name.
     init?(_ name: String, in setup: SignInSetup) {

@@ -18,26 +18,25 @@ struct BrowserEndpoints: Sendable {
     func handle(_ request: LocalRequest, at endpoint: BrowserEndpoint) async -> LocalResponse {
         let call = BrowserCall(request, setup, now: endpoints.setup.clock.unixTime)
         do throws(Failure) {
-            return try await dispatch(call, to: endpoint).rendered(for: call)
+            var response = try await dispatch(call, to: endpoint)
+            // Before those that are set: one of them may replace it.
+            response.cookies = call.deletions + response.cookies
+            return response.rendered(for: call)
         } catch {
-            let cookies = Self.isAboutCookies(error.reason) ? clearedCookies : []
             guard call.isNavigation else {
                 var response = LocalResponse(refusing: error)
-                response.failure?.setCookie = cookies.first
+                response.failure?.setCookies = call.deletions
                 return response
             }
             var response = errorPage(error, call)
-            response.cookies = cookies
+            response.cookies = call.deletions
             return response.rendered(for: call)
         }
     }
 
     private func dispatch(_ call: BrowserCall, to endpoint: BrowserEndpoint) async throws(Failure) -> BrowserResponse {
-        let method = call.request.method == "HEAD" ? "GET" : call.request.method
-        guard endpoint.methods.contains(method) else {
-            let names = endpoint.methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
-            throw .methodNotAllowed(names.joined(separator: ", "))
-        }
+        let method = call.request.method == "HEAD" && !endpoint.isCallback ? "GET" : call.request.method
+        guard endpoint.methods.contains(method) else { throw .methodNotAllowed(endpoint.allow) }
         guard call.request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
         if endpoint.readsLogin(method) { try await endpoints.admitLogin(call.request) }
         switch endpoint {
@@ -55,7 +54,7 @@ struct BrowserEndpoints: Sendable {
         case .signOut: return try await SignOutFlow(endpoints, call).signOut()
         case .signedOut: return SignOutFlow(endpoints, call).confirmation()
         case .logo(let version):
-            guard let logo = setup.logo, logo.version.hasSameBytes(as: version) else {
+            guard let logo = setup.images[version] else {
                 throw .noRoute(.signInUnknownEndpoint)
             }
             return BrowserResponse(content: .logo(logo), status: 200)
@@ -73,15 +72,6 @@ struct BrowserEndpoints: Sendable {
         let page = MessagePage(
             MessagePage.Message(failure), requestID: call.request.requestID, signIn: call.path("sign-in"))
         return BrowserResponse.page(page, status: failure.status).because(of: failure)
-    }
-
-    /// A cookie that cannot be read would fail every request until it is deleted.
-    private static func isAboutCookies(_ reason: ErrorCode) -> Bool {
-        [.browserCookieRepeated, .browserCookieMalformed, .browserCookieTooLong].contains(reason)
-    }
-
-    private var clearedCookies: [String] {
-        [setup.cookies.session.deletion, setup.cookies.start.deletion, setup.cookies.form.deletion]
     }
 }
 

@@ -27,6 +27,10 @@ struct BrowserResponse: Sendable {
     var reason: ErrorCode?
     /// In seconds; 0 leaves the field out.
     var retryAfter = 0
+    /// The value of `Allow`.
+    var allow: String?
+    /// The value of `WWW-Authenticate`; `nil` for the usual one of a 401.
+    var challenge: String?
 
     static func page(_ page: any Page, status: Int = 200) -> BrowserResponse {
         BrowserResponse(content: .page(page), status: status)
@@ -41,6 +45,7 @@ struct BrowserResponse: Sendable {
         var copy = self
         copy.reason = failure.reason
         copy.retryAfter = failure.retryAfter
+        copy.allow = failure.allow
         return copy
     }
 
@@ -57,10 +62,13 @@ struct BrowserResponse: Sendable {
             let rendered = page.render(in: call.context(path: path, returnTo: target))
             response = LocalResponse(status: status, fields: rendered.fields, body: rendered.bytes)
             // RFC 9110 §15.5.2: every 401 has a challenge. Browsers show no dialog for this one.
-            if status == 401 { response.fields.append(("WWW-Authenticate", "Bearer realm=\"martlet\"")) }
+            if let challenge = challenge ?? (status == 401 ? "Bearer realm=\"martlet\"" : nil) {
+                response.fields.append(("WWW-Authenticate", challenge))
+            }
         }
         if let refresh { response.fields.append(("Refresh", "0; url=\(refresh)")) }
         response.fields += cookies.map { (name: "Set-Cookie", value: $0) }
+        if let allow { response.fields.append(("Allow", allow)) }
         if retryAfter > 0 { response.fields.append(("Retry-After", String(retryAfter))) }
         response.reason = reason
         return response

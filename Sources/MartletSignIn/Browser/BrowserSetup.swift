@@ -14,10 +14,14 @@ package struct BrowserSetup: Sendable {
     let returns: ReturnRule
     let sessions: any CookieSessionStoring
     let site: PageSite
-    let logo: PageLogo?
+    /// The images of pages, by the version in their path.
+    let images: [String: PageLogo]
+    private let faces: [String: PageFiles.ProviderFace]
     /// The path of the endpoints, without a final slash.
     let base: String
     private let key: SharedKey
+    /// What a sign-in has to prove for a page of this site; `nil` where it need not prove more than who the user is.
+    package var stepUp: @Sendable (ReturnTarget) -> StepUpRequirement? = { _ in nil }
 
     /// - Parameters:
     ///   - base: `sessions.path`.
@@ -35,9 +39,25 @@ package struct BrowserSetup: Sendable {
         crossSite = CrossSiteRule(origin: configuration.origin.value)
         returns = ReturnRule(
             origin: configuration.origin.value, otherOrigins: configuration.returnOrigins, signInPath: base)
-        logo = files.logo
+        faces = files.faces
+        let all = [files.logo, PageLogo.tab].compactMap(\.self) + files.faces.values.compactMap(\.icon)
+        images = Dictionary(all.map { ($0.version, $0) }) { first, _ in first }
         site = PageSite(
-            configuration, logo: files.logo.map { "\(base)/logo/\($0.version)" }, templates: files.templates)
+            configuration, logo: files.logo.map { "\(base)/logo/\($0.version)" },
+            icon: (files.logo ?? PageLogo.tab).map { "\(base)/logo/\($0.version)" }, templates: files.templates)
+    }
+
+    /// How pages show a provider.
+    func kind(of provider: ProviderHandle) -> ProviderButton.Kind {
+        switch provider.kind.rawValue {
+        case "apple": return .apple
+        case "wechat": return .weChat
+        case "password" where faces[provider.name] == nil: return .password
+        default:
+            let face = faces[provider.name]
+            return .other(
+                label: face?.label ?? provider.name, icon: (face?.icon).map { "\(base)/logo/\($0.version)" })
+        }
     }
 
     /// Whether apps may sign in.
@@ -60,7 +80,7 @@ package struct BrowserSetup: Sendable {
     /// a session cookie.
     /// - Throws: 400 for a cookie beside another credential, 403 for a request that another site may have caused.
     func sessionCookie(of request: LocalRequest) throws(Failure) -> Secret? {
-        let found = try BrowserCookies(request, cookies)
+        let found = try BrowserCookies(request, cookies).checked(NavigationRule.isNavigation(request))
         guard let session = found.session else { return nil }
         guard request.field("Authorization") == nil else { throw .malformed(.signInTwoCredentials) }
         try checkSite(of: request)
@@ -103,10 +123,10 @@ extension GatewayCookies {
 }
 
 extension PageSite {
-    init(_ configuration: BrowserConfiguration, logo: String?, templates: PageTemplates?) {
+    init(_ configuration: BrowserConfiguration, logo: String?, icon: String?, templates: PageTemplates?) {
         let pages = configuration.pages
         self.init(
-            title: pages.title ?? configuration.host, logo: logo, accent: pages.accent.flatMap { RGBColor($0) },
+            title: pages.title ?? configuration.host, logo: logo, icon: icon, accent: pages.accent.flatMap { RGBColor($0) },
             links: pages.links.map { link in
                 let texts = link.texts.map { (PageLanguage($0.key), $0.value) }
                 return PageLink(texts: Dictionary(texts) { first, _ in first }, url: link.url)

@@ -44,12 +44,14 @@ struct CallbackResponses: Sendable {
     private static let purpose = "martlet browser callback 1"
     private static let mark: [UInt8] = [1]
     /// Longer than an attempt can come back.
-    private static let lifetime = SignInAttempts.lifetime + .seconds(120)
+    private static let lifetime = SignInAttempt.lifetime + .seconds(120)
 
     private let repetition: LoginRepetition
     private let store: any SharedStoring
     private let key: String
     private let deadline: MonotonicTime
+    /// Names this way back: the same attempt with the same fields.
+    let name: String
 
     init(
         _ attempt: SignInAttempt, _ fields: CallbackFields, _ provider: String, _ endpoints: SignInEndpoints,
@@ -63,7 +65,7 @@ struct CallbackResponses: Sendable {
         let secret = HKDFSHA256.derive(
             from: Secret(attempt.verifier), salt: fields.digest, purpose: Array(Self.purpose.utf8),
             length: AES256GCM.keyLength)
-        let name = Base64URL.encode(SHA256.digest(Array(attempt.usedKey.utf8) + fields.digest))
+        name = Base64URL.encode(SHA256.digest(Array(attempt.usedKey.utf8) + fields.digest))
         repetition = LoginRepetition(
             SignIn.Repetition(name: name, key: secret), provider: provider, for: request.owner, setup: setup)
     }

@@ -8,38 +8,44 @@ internal import MartletSession
 
 /// The way back from a provider.
 extension RedirectFlows {
-    /// `GET` or `POST /callback/{provider}`: accepts exactly one response to each attempt.
+    /// `GET` or `POST /callback/{provider}`: completes each attempt once.
     ///
-    /// Every rejection looks the same, so that nothing is learned about attempts; the log has the code.
+    /// The same way back gets the same response again for some seconds, and a browser that has signed in meanwhile goes
+    /// on. Every rejection looks the same, so that nothing is learned about attempts; the log has the code.
     func finish() async throws(Failure) -> BrowserResponse {
-        try checkMethod()
         let cookies = try call.cookies()
         let seal = try await setup.secrets().attempts
-        var attempts = cookies.start.map { seal.open($0) } ?? SignInAttempts()
         let (fields, attempt): (CallbackFields, SignInAttempt)
         do throws(Failure) {
             fields = try self.fields()
-            attempt = try take(fields, from: &attempts)
+            attempt = try find(fields, in: cookies.attempts(seal))
         } catch {
-            var response = try await failed(error, ReturnTarget.home, cookies)
-            if cookies.start != nil { response.cookies.append(try cookie(attempts, seal)) }
-            return response
+            return try await failed(error, nil, cookies)
         }
-        var isUsed = false
-        var response = try await finish(attempt, fields, cookies, &isUsed)
-        // Otherwise the attempt stays in the cookie: the same response may be sent again.
-        if isUsed { response.cookies.append(try cookie(attempts, seal)) }
+        var fate = AttemptFate.stays
+        var response = try await finish(attempt, fields, cookies, &fate)
+        let cookie = setup.cookies.start(attempt.cookieID)
+        switch fate {
+        case .stays: break
+        case .ends: response.cookies.append(cookie.deletion)
+        case .repeats:
+            let value = try value(of: attempt, seal)
+            response.cookies.append(try setup.setting(cookie.lasting(SignInAttempt.repetition), to: value))
+        }
         return response
     }
 
-    /// The provider decides how its responses come back.
-    private func checkMethod() throws(Failure) {
-        let modes = BrowserKind.allCases.compactMap { provider.redirecting.redirectFlow(in: $0)?.responseMode }
-        guard !modes.contains(where: { $0.method == call.request.method }) else { return }
-        throw .methodNotAllowed(Array(Set(modes.map(\.method))).sorted().joined(separator: ", "))
+    /// What becomes of the cookie of an attempt.
+    private enum AttemptFate {
+        /// The attempt was not used: a way back may still come.
+        case stays
+        /// The same way back is recognized by the cookie, for as long as it gets the same response.
+        case repeats
+        case ends
     }
 
     private func fields() throws(Failure) -> CallbackFields {
+        if call.request.method == "POST" { try SignInBody.checkPageForm(of: call.request) }
         do throws(AuthenticationError) {
             guard call.request.method == "POST" else {
                 return try CallbackFields(encoded: Array(call.request.query.utf8), sentBy: .query)
@@ -50,40 +56,56 @@ extension RedirectFlows {
         }
     }
 
-    private func take(
-        _ fields: CallbackFields, from attempts: inout SignInAttempts
-    ) throws(Failure) -> SignInAttempt {
+    private func find(_ fields: CallbackFields, in attempts: SignInAttempts) throws(Failure) -> SignInAttempt {
         guard let state = fields.state else { throw .malformed(.redirectStateMismatch) }
-        do throws(BrowserError) {
-            return try attempts.take(state: state, provider: provider.name, now: call.now)
-        } catch {
-            throw .browser(error)
+        do throws(BrowserError) { return try attempts.find(state: state) } catch { throw .browser(error) }
+    }
+
+    /// Completes an attempt of this browser.
+    private func finish(
+        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies, _ fate: inout AttemptFate
+    ) async throws(Failure) -> BrowserResponse {
+        do throws(BrowserError) { try attempt.check(provider: provider.name, now: call.now) } catch {
+            fate = .ends
+            return try await failed(.browser(error), attempt, cookies)
+        }
+        let responses = CallbackResponses(attempt, fields, provider.name, endpoints, call.request)
+        let outcome = await endpoints.flights.join(responses.name) {
+            do throws(Failure) { return try await complete(attempt, fields, cookies, responses) } catch {
+                return .failed(error)
+            }
+        }
+        switch outcome {
+        case .response(let response):
+            fate = .repeats
+            return browserResponse(response)
+        case .cancelled:
+            fate = .ends
+            return try await cancelled(attempt, cookies)
+        case .failed(let error):
+            // What proves nothing will never prove anything; what is malformed or unavailable may come again. An app
+            // begins anew.
+            let isUsed = [401, 403].contains(error.status) || error.reason == .browserAttemptUnknown
+            fate = isUsed || attempt.isOfApp ? .ends : .stays
+            return try await failed(error, attempt, cookies)
         }
     }
 
-    /// Completes an attempt that was taken out of the cookie.
-    /// - Parameter isUsed: whether the browser loses the attempt.
-    private func finish(
-        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies, _ isUsed: inout Bool
-    ) async throws(Failure) -> BrowserResponse {
-        do throws(Failure) {
-            let responses = CallbackResponses(attempt, fields, provider.name, endpoints, call.request)
-            if let known = try await responses.stored() { return browserResponse(known) }
-            let (start, outcome) = try await outcome(of: attempt, fields)
-            guard case .signedIn(let signIn) = outcome else {
-                isUsed = true
-                return try await cancelled(attempt, cookies)
-            }
-            let new = try await responses.once { () async throws(Failure) in
-                try await response(to: signIn, startedAt: start, attempt, cookies)
-            }
-            isUsed = true
-            return browserResponse(new)
-        } catch {
-            // What proves nothing will never prove anything; what is malformed or unavailable may come again.
-            isUsed = [401, 403].contains(error.status) || error.reason == .browserAttemptUnknown
-            return try await failed(error, target(of: attempt), cookies)
+    private func complete(
+        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies, _ responses: CallbackResponses
+    ) async throws(Failure) -> CallbackFlights.Outcome {
+        if let known = try await responses.stored() { return .response(known) }
+        let (start, outcome): (LoginFence.Start, RedirectOutcome)
+        do throws(Failure) { (start, outcome) = try await self.outcome(of: attempt, fields) } catch {
+            // An identical way back, by another instance, has used up the provider's code meanwhile.
+            if let known = try? await responses.stored() { return .response(known) }
+            throw error
         }
+        guard case .signedIn(let signIn) = outcome else { return .cancelled }
+        return .response(
+            try await responses.once { () async throws(Failure) in
+                try await response(to: signIn, startedAt: start, attempt, cookies)
+            })
     }
 
     private func browserResponse(_ response: CallbackResponse) -> BrowserResponse {
@@ -111,8 +133,8 @@ extension RedirectFlows {
         }
     }
 
-    private func target(of attempt: SignInAttempt) -> ReturnTarget {
-        guard case .page(let text) = attempt.destination else { return .home }
+    private func target(of attempt: SignInAttempt?) -> ReturnTarget {
+        guard case .page(let text) = attempt?.destination else { return .home }
         return setup.returns.target(of: text)
     }
 
@@ -156,20 +178,52 @@ extension RedirectFlows {
         if attempt.purpose == .link {
             return arrive(at: AccountResult.linkCancelled(provider.name).location(call.path("account")))
         }
-        let kind = ProviderButton.Kind(provider.handle)
+        let kind = setup.kind(of: provider.handle)
         return try await SignInFlow(endpoints, call).page(
             .cancelled(kind), status: 200, cookies, target(of: attempt))
     }
 
-    /// The page with one message: unavailable, throttled, or that it failed.
+    /// The page with one message: unavailable, throttled, or that it failed. An app gets an error instead, and a browser
+    /// that is signed in meanwhile goes on.
+    /// - Parameter attempt: `nil` if the browser has none that this is the way back of.
     private func failed(
-        _ failure: Failure, _ target: ReturnTarget, _ cookies: BrowserCookies
+        _ failure: Failure, _ attempt: SignInAttempt?, _ cookies: BrowserCookies
     ) async throws(Failure) -> BrowserResponse {
         let isTemporary = failure.status == 503 || failure.status == 429
-        let shown = isTemporary ? failure : Failure.malformed(failure.reason)
+        let shown = isTemporary || failure.status == 415 ? failure : Failure.malformed(failure.reason)
+        if case .app(let app) = attempt?.destination { return .toApp(app, failure) }
         guard call.isNavigation else { throw shown }
+        if shown.status == 400, try await isSignedIn(since: attempt, cookies) { return arrive(at: target(of: attempt).text) }
         return try await SignInFlow(endpoints, call).page(
-            isTemporary ? SignInNotice(failure) : .failed, status: shown.status, cookies, target
+            isTemporary ? SignInNotice(failure) : .failed, status: shown.status, cookies, target(of: attempt)
         ).because(of: shown)
+    }
+
+    /// Whether the browser has a session that it had not when the attempt began: another tab has signed in.
+    private func isSignedIn(since attempt: SignInAttempt?, _ cookies: BrowserCookies) async throws(Failure) -> Bool {
+        guard attempt?.purpose != .link, let session = try await BrowserSessions(endpoints, call).current(cookies.session)
+        else { return false }
+        return attempt == nil || session.bound != attempt?.session
+    }
+}
+
+extension SignInAttempt {
+    /// Whether it ends in an app.
+    var isOfApp: Bool {
+        if case .app = destination { return true }
+        return false
+    }
+}
+
+extension BrowserResponse {
+    /// The way back to an app that gets no code (RFC 6749 §4.1.2.1).
+    static func toApp(_ app: AppRequest, _ failure: Failure) -> BrowserResponse {
+        let error =
+            switch failure.status {
+            case 403: "access_denied"
+            case 429, 503: "temporarily_unavailable"
+            default: "server_error"
+            }
+        return .redirect(302, to: app.location(error: error)).because(of: failure)
     }
 }

@@ -2,6 +2,7 @@ internal import MartletBrowser
 internal import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletJSON
 internal import MartletPages
 internal import MartletProvider
 internal import MartletResponder
@@ -32,7 +33,12 @@ struct RedirectFlows: Sendable {
             } else {
                 nil
             }
-        return try await begin(.signIn, destination, session, status: 302, cookies)
+        do throws(Failure) {
+            return try await begin(.signIn, destination, session, status: 302, cookies)
+        } catch {
+            guard case .app(let app) = destination else { throw error }
+            return .toApp(app, error)
+        }
     }
 
     /// Begins an attempt: a redirect to the provider, and the cookie that binds the attempt to this browser.
@@ -50,16 +56,34 @@ struct RedirectFlows: Sendable {
         let (redirecting, context) = (provider.redirecting, endpoints.context(of: call.request))
         let language = LanguageTag(call.choice.language.rawValue)
         do throws(AuthenticationError) {
-            let attempt = try redirectAttempt(attempt)
+            let attempt = try redirectAttempt(attempt, for: request(for: destination))
             url = try await provider.handle.run(in: context) { () async throws(AuthenticationError) in
                 try await redirecting.authorizationURL(for: attempt, language: language, until: context.deadline)
             }
         } catch {
             throw .authentication(error)
         }
-        var attempts = cookies.start.map { seal.open($0) } ?? SignInAttempts()
-        do throws(BrowserError) { try attempts.add(attempt, now: call.now) } catch { throw .browser(error) }
-        return .redirect(status, to: url, cookies: [try cookie(attempts, seal)])
+        let value = try value(of: attempt, seal)
+        let superseded = cookies.attempts(seal).superseded(byOneMoreOf: value.utf8.count, now: call.now)
+        let deletions =
+            cookies.withoutAttempt(seal).map(setup.cookies.deletion(of:))
+            + superseded.map { setup.cookies.start($0.cookieID).deletion }
+        let cookie = try setup.setting(setup.cookies.start(attempt.cookieID), to: value)
+        return .redirect(status, to: url, cookies: deletions + [cookie])
+    }
+
+    /// What the provider is asked for: what the page demands that the browser returns to, and what its link says.
+    private func request(for destination: SignInAttempt.Destination) -> RedirectRequest {
+        var request = RedirectRequest()
+        if case .page(let text) = destination, let stepUp = setup.stepUp(setup.returns.target(of: text)) {
+            request.maximumAge = stepUp.maximumAge.map { .seconds($0) }
+            request.level = stepUp.acr
+        }
+        request.confirms = call.isConfirmation
+        for member in call.query.members.members {
+            if let value = member.value.string { request.arguments[member.name] = value }
+        }
+        return request
     }
 
     private func attempt(
@@ -110,21 +134,26 @@ struct RedirectFlows: Sendable {
     }
 
     /// An attempt as providers get it.
-    func redirectAttempt(_ attempt: SignInAttempt) throws(AuthenticationError) -> RedirectAttempt {
+    /// - Parameter request: what it is begun for.
+    func redirectAttempt(
+        _ attempt: SignInAttempt, for request: RedirectRequest = RedirectRequest()
+    ) throws(AuthenticationError) -> RedirectAttempt {
         guard
-            let made = RedirectAttempt(
+            var made = RedirectAttempt(
                 state: attempt.state, nonce: attempt.nonce, codeVerifier: Secret(attempt.verifier),
                 redirectURI: setup.callback(of: provider.name), browser: call.browser)
         else { throw .rejected(.browserAttemptUnknown) }
+        made.request = request
         return made
     }
 
-    /// The `Set-Cookie` with the attempts of a browser.
-    func cookie(_ attempts: SignInAttempts, _ seal: AttemptSeal) throws(Failure) -> String {
+    /// The value of an attempt's cookie.
+    /// - Throws: 400 if it does not fit into one, 503.
+    func value(of attempt: SignInAttempt, _ seal: AttemptSeal) throws(Failure) -> String {
         let value: String?
-        do throws(CryptoError) { value = try seal.seal(attempts) } catch { throw .authUnavailable(.signInNoEntropy) }
-        guard let value else { return setup.cookies.start.deletion }
-        return try setup.setting(setup.cookies.start, to: value)
+        do throws(CryptoError) { value = try seal.seal(attempt) } catch { throw .authUnavailable(.signInNoEntropy) }
+        guard let value else { throw .malformed(.browserAttemptTooLarge) }
+        return value
     }
 }
 

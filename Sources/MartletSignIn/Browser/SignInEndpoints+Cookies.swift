@@ -15,6 +15,7 @@ extension SignInEndpoints {
         do throws(AuthenticationError) {
             proven = try await browser.sessions.verify(cookie.credential, in: context(of: request))
         } catch {
+            request.callerNote?.note(error.caller)
             throw .authentication(error)
         }
         if let replacement = proven.replacement {
@@ -61,7 +62,7 @@ extension LocalResponse {
     /// Adds a `Set-Cookie` field.
     mutating func set(_ cookie: String) {
         if failure != nil {
-            failure?.setCookie = cookie
+            failure?.setCookies.append(cookie)
         } else {
             fields.append((name: "Set-Cookie", value: cookie))
         }

@@ -2,6 +2,7 @@ internal import MartletAccounts
 internal import MartletBrowser
 internal import MartletConfig
 internal import MartletCore
+internal import MartletJSON
 internal import MartletPages
 internal import MartletProvider
 internal import MartletResponder
@@ -26,16 +27,28 @@ struct SignInFlow: Sendable {
     /// With `confirm=true` there is a page in either case: for a change that needs a recent sign-in.
     func show() async throws(Failure) -> BrowserResponse {
         let (cookies, target) = (try call.cookies(), call.target(call.query))
-        let confirms = (try? call.query.text("confirm")) == "true"
         let session = try await sessions.current(cookies.session)
-        if session != nil, !confirms { return .redirect(303, to: target.text) }
+        if session != nil, !call.isConfirmation { return .redirect(303, to: target.text) }
         var notice: SignInNotice? = session != nil ? .confirmIdentity : nil
         if let text = try? call.query.text("result"), let result = SignInResult(rawValue: text) {
             notice = result.notice
+        } else if let start = startLocation {
+            let isEnded = session == nil && cookies.session != nil
+            return .redirect(302, to: start, cookies: isEnded ? [call.setup.cookies.session.deletion] : [])
         }
         var response = try await page(notice, status: 200, cookies, target)
         if session == nil, cookies.session != nil { response.cookies.append(call.setup.cookies.session.deletion) }
         return response
+    }
+
+    /// Where the sign-in begins without the page, where the configuration says so; with the arguments of the page.
+    private var startLocation: String? {
+        guard let name = call.setup.configuration.start?.value,
+            let provider = RedirectingProvider(name, in: endpoints.setup),
+            provider.redirecting.redirectFlow(in: call.browser) != nil
+        else { return nil }
+        let arguments = call.query.members.members.map { ($0.name, $0.value.string) }
+        return PageURL.local(call.path("start/\(name)"), arguments)
     }
 
     /// `POST /sign-in`: signs in with the name and the password of the form.
@@ -111,9 +124,7 @@ struct SignInFlow: Sendable {
         let page = SignInPage(
             providers: flows.map { button($0.0, target) }, password: form, notice: notice,
             requestID: notice?.hasReference == true ? call.request.requestID : nil,
-            registration: SignUpFlow(endpoints, call).isOffered ? call.path("sign-up") : nil,
-            // Browsers apply `form-action` to the redirect after the form as well.
-            formOrigins: call.setup.configuration.returnOrigins)
+            registration: SignUpFlow(endpoints, call).isOffered ? call.path("sign-up") : nil)
         var response = BrowserResponse.page(page, status: status)
         response.path = call.path("sign-in")
         response.target = target
@@ -122,20 +133,13 @@ struct SignInFlow: Sendable {
     }
 
     private func button(_ provider: RedirectingProvider, _ target: ReturnTarget) -> ProviderButton {
-        let path = call.path("start/\(provider.name)")
-        let url = target == .home ? path : "\(path)?return_to=\(target.argument)"
-        return ProviderButton(name: provider.name, kind: ProviderButton.Kind(provider.handle), url: url)
-    }
-}
-
-extension ProviderButton.Kind {
-    init(_ provider: ProviderHandle) {
-        switch provider.kind.rawValue {
-        case "apple": self = .apple
-        case "wechat": self = .weChat
-        case "password": self = .password
-        default: self = .other(label: provider.name)
-        }
+        let url = PageURL.local(
+            call.path("start/\(provider.name)"),
+            [
+                ("confirm", call.isConfirmation ? "true" : nil),
+                ("return_to", target == .home ? nil : target.text),
+            ])
+        return ProviderButton(name: provider.name, kind: call.setup.kind(of: provider.handle), url: url)
     }
 }
 

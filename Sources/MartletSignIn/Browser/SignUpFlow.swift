@@ -138,7 +138,6 @@ struct SignUpFlow: Sendable {
             action: call.path("sign-up"), csrf: issued.token, minimumLength: endpoints.minimumPasswordLength,
             signIn: call.path("sign-in"), username: try? form?.text("username"), error: error,
             requestID: error == .failed ? call.request.requestID : nil,
-            formOrigins: call.setup.configuration.returnOrigins,
             byMail: registrar?.isByMail == true
                 ? RegisterPage.ByMail(
                     asksName: registrar?.serving.selfService.registration?.requiresName == true, name: name) : nil)

@@ -66,11 +66,9 @@ extension OpenAPI {
             "parameters": [{"$ref": "#/components/parameters/Provider"}],
             "post": {
               "tags": ["Account"],
-              "operationId": "link",
               "summary": "Link an identity to the caller's account",
               "security": [{"session": []}, {"cookie": []}],
               "description": "Requires an account store. Idempotent.",
-              "requestBody": "Login",
               "responses": [
                 "Done", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "Conflict", "TooLarge",
                 "UnsupportedMediaType", "Throttled", "Unavailable"

@@ -33,14 +33,19 @@ extension OpenAPI {
             }
           },
           "schemas": {
-            "Login": {
-              "description": "The members that the provider requires; those of other kinds are in their guides.",
-              "anyOf": [
-                {"$ref": "#/components/schemas/AppleLogin"},
-                {"$ref": "#/components/schemas/WeChatLogin"},
-                {"$ref": "#/components/schemas/PasswordLogin"},
-                {"description": "The members of another kind of provider."}
-              ]
+            "OtherLogin": {
+              "description": "What a provider of another kind requires.",
+              "type": "object",
+              "additionalProperties": true
+            },
+            "OpenIDLogin": {
+              "type": "object",
+              "required": ["identity_token"],
+              "properties": {
+                "identity_token": {"type": "string", "minLength": 1, "description": "The issuer's ID token."},
+                "nonce": {"type": ["string", "null"], "description": "Not hashed."},
+                "device_name": {"type": ["string", "null"], "maxLength": 64}
+              }
             },
             "AppleLogin": {
               "type": "object",
@@ -48,6 +53,10 @@ extension OpenAPI {
               "properties": {
                 "identity_token": {"type": "string", "minLength": 1},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                },
                 "authorization_code": {
                   "type": ["string", "null"],
                   "description": "Exchanged for a refresh token, once, where the provider has a key."
@@ -73,6 +82,14 @@ extension OpenAPI {
                 "app": {"type": ["string", "null"], "description": "May be omitted if there is only one."},
                 "code": {"type": "string", "minLength": 1, "maxLength": 128},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                },
+                "phone_code": {
+                  "type": ["string", "null"],
+                  "description": "The code of a mini-program's phone number, where the app has `phone: true`."
+                },
                 "raw_data": {"type": ["string", "null"]},
                 "signature": {"type": ["string", "null"]},
                 "encrypted_data": {"type": ["string", "null"]},
@@ -85,7 +102,11 @@ extension OpenAPI {
               "properties": {
                 "username": {"type": "string", "minLength": 1},
                 "password": {"type": "string", "minLength": 1},
-                "device_name": {"type": ["string", "null"], "maxLength": 64}
+                "device_name": {"type": ["string", "null"], "maxLength": 64},
+                "replaces": {
+                  "type": ["string", "null"],
+                  "description": "The refresh token of the session that this login replaces, which ends."
+                }
               }
             },
             "Reauthentication": {
@@ -95,7 +116,9 @@ extension OpenAPI {
               "properties": {
                 "provider": {"type": "string", "description": "A provider's name in the configuration."},
                 "identity_token": {"type": "string", "minLength": 1},
+                "nonce": {"type": ["string", "null"], "description": "Not hashed; beside `identity_token`."},
                 "code": {"type": "string", "minLength": 1, "maxLength": 128},
+                "app": {"type": ["string", "null"], "description": "Beside `code`; may be omitted if there is only one."},
                 "username": {"type": "string", "minLength": 1},
                 "password": {"type": "string", "minLength": 1}
               }
@@ -114,8 +137,10 @@ extension OpenAPI {
               }
             },
             "Notification": {
-              "description": "An object with `payload`, a JWT that the issuer has signed.",
-              "required": ["payload"]
+              "description": "What the issuer has signed.",
+              "type": "object",
+              "required": ["payload"],
+              "properties": {"payload": {"type": "string", "description": "A JWT."}}
             }
           }
         }
@@ -140,8 +165,8 @@ extension OpenAPI {
               "properties": {
                 "access_token": {"type": "string", "maxLength": 128, "pattern": "^mat_"},
                 "token_type": {
-                  "anyOf": [{"const": "Bearer"}, {"const": "DPoP"}],
-                  "description": "`DPoP` if the session is bound to a key of the client (RFC 9449)."
+                  "type": "string",
+                  "description": "`Bearer`, or `DPoP` if the session is bound to a key of the client (RFC 9449)."
                 },
                 "expires_in": {"type": "integer", "minimum": 0},
                 "refresh_token": {"type": "string", "maxLength": 128, "pattern": "^mrt_"},
@@ -159,7 +184,7 @@ extension OpenAPI {
             "Nonce": {
               "type": "object",
               "required": ["nonce", "expires_in"],
-              "properties": {"nonce": {"type": "string", "minLength": 22}, "expires_in": {"const": 300}},
+              "properties": {"nonce": {"type": "string", "minLength": 22}, "expires_in": {"type": "integer", "minimum": 0}},
               "additionalProperties": false
             },
             "Session": {
@@ -211,8 +236,8 @@ extension OpenAPI {
                 "address": {"type": "string", "description": "The client address of the login."},
                 "last_address": {"type": "string", "description": "The client address of the last use."},
                 "bound": {
-                  "const": true,
-                  "description": "The login has bound the session to a key of the client (RFC 9449)."
+                  "type": "boolean",
+                  "description": "Whether the session is bound to a key of the client (RFC 9449); absent if not."
                 }
               },
               "additionalProperties": false

@@ -4,14 +4,11 @@ extension OpenAPI {
     static let loginPaths = #"""
         {
           "/login/{provider}": {
-            "parameters": [{"$ref": "#/components/parameters/Provider"}],
             "post": {
               "tags": ["Login"],
-              "operationId": "login",
               "summary": "Log in",
               "security": [],
               "parameters": [{"$ref": "#/components/parameters/KeyProof"}],
-              "requestBody": "Login",
               "responses": [
                 "Tokens", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
                 "Throttled", "Unavailable"
@@ -133,11 +130,19 @@ extension OpenAPI {
               "operationId": "description",
               "summary": "This description",
               "security": [],
+              "parameters": [
+                {
+                  "name": "forms",
+                  "in": "query",
+                  "schema": {"type": "boolean"},
+                  "description": "Whether bodies are described as forms, too."
+                }
+              ],
               "responses": {
                 "200": {
                   "description": "An OpenAPI document.",
                   "content": {
-                    "application/json": {"schema": {"required": ["openapi", "paths"]}}
+                    "application/json": {"schema": {"type": "object", "required": ["openapi", "paths"]}}
                   }
                 },
                 "413": {"$ref": "#/components/responses/TooLarge"}

@@ -14,12 +14,7 @@ extension OpenAPI {
                 "status": {"type": "integer"},
                 "code": {
                   "type": "string",
-                  "enum": [
-                    "request_invalid", "credential_missing", "credential_invalid", "not_allowed",
-                    "no_route", "not_found", "method_not_allowed", "identity_taken",
-                    "provider_already_linked", "last_identity", "request_too_large", "throttled",
-                    "auth_unavailable", "overloaded", "cross_site"
-                  ]
+                  "description": "One of `request_invalid`, `credential_missing`, `credential_invalid`, `reauthentication_required`, `second_factor_required`, `dpop_proof_invalid`, `not_allowed`, `no_route`, `not_found`, `method_not_allowed`, `identity_taken`, `provider_already_linked`, `last_identity`, `username_taken`, `request_too_large`, `throttled`, `auth_unavailable`, `overloaded`, `cross_site`; later versions may have others."
                 },
                 "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
                 "errors": {
@@ -27,6 +22,11 @@ extension OpenAPI {
                   "description": "The invalid members of the body.",
                   "items": {"$ref": "#/components/schemas/BodyError"}
                 },
+                "max_age": {
+                  "type": "integer",
+                  "description": "The maximum time since the user authenticated, in seconds (RFC 9470)."
+                },
+                "acr_values": {"type": "string", "description": "The level of authentication that is needed (RFC 9470)."},
                 "request_id": {"type": "string"}
               },
               "additionalProperties": false
@@ -40,9 +40,8 @@ extension OpenAPI {
                   "description": "A JSON Pointer (RFC 6901), for forms too; empty for the whole body."
                 },
                 "code": {
-                  "enum": [
-                    "missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "breached", "malformed"
-                  ]
+                  "type": "string",
+                  "description": "One of `missing`, `unknown_type`, `repeated`, `too_short`, `too_long`, `invalid`, `breached`, `malformed`; later versions may have others."
                 }
               },
               "additionalProperties": false
@@ -217,7 +216,7 @@ extension OpenAPI {
               }
             },
             "Unauthorized": {
-              "description": "`credential_missing`; `credential_invalid`, also for a proof that is too old (RFC 9470).",
+              "description": "`credential_missing`; `credential_invalid`; `reauthentication_required` where the user has to authenticate again (RFC 9470), `dpop_proof_invalid` where a proof of the client's key is needed (RFC 9449).",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {

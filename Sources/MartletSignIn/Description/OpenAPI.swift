@@ -7,14 +7,23 @@ package enum OpenAPI {
     private static let limits = JSONLimits(maximumDepth: 32, maximumBytes: 256 * 1024)
 
     /// The whole document for endpoints at a path.
-    package static func document(path: String) -> JSONObject {
-        [
+    ///
+    /// - Parameters:
+    ///   - logins: the providers with a login; each has operations of its own, so that its members are not optional ones
+    ///     of a type that fits all.
+    ///   - hasForms: whether bodies are described as forms, too. Generators write a type for each media type.
+    ///   - cookie: the name of the session's cookie.
+    package static func document(
+        path: String, logins: [Login] = Login.examples, hasForms: Bool = false, cookie: String? = nil
+    ) -> JSONObject {
+        let requests = cookie.map { Self.requests.replacing(standardCookie, with: $0) } ?? Self.requests
+        let parts = merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths])
+        return [
             "openapi": "3.1.0",
             "info": .object(info),
             "servers": [["url": .string(path)]],
             "tags": .array(tags.map { ["name": .string($0.name), "description": .string($0.description)] }),
-            "paths": .object(
-                writtenOut(merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths]))),
+            "paths": .object(writtenOut(withLogins(parts, logins), hasForms: hasForms)),
             "components": .object(merged([requests, bodies, responses, selfServiceComponents])),
         ]
     }
@@ -33,7 +42,8 @@ package enum OpenAPI {
         "version": "1",
         "description": """
         Exchanges logins for sessions. Durations are in seconds, times in Unix seconds. Bodies are at most 64 KiB, \
-        JSON or a form; unknown members are ignored, repeated ones are rejected. No response may be cached.
+        JSON or a form, which `?forms=true` describes; unknown members are ignored, repeated ones are rejected. \
+        No response may be cached.
         """,
     ]
 
@@ -48,7 +58,7 @@ package enum OpenAPI {
     ]
 
     /// Writes out what operations abbreviate: responses by their names, and the schema of a required body.
-    private static func writtenOut(_ paths: JSONObject) -> JSONObject {
+    private static func writtenOut(_ paths: JSONObject, hasForms: Bool) -> JSONObject {
         var paths = paths
         for path in paths.members {
             guard var operations = path.value.object else { continue }
@@ -58,7 +68,12 @@ package enum OpenAPI {
                     let more = sessionRejections(of: operation)
                     operation["responses"] = .object(responses(names + more))
                 }
-                if let schema = operation["requestBody"]?.string { operation["requestBody"] = .object(body(schema)) }
+                if let schema = operation["requestBody"]?.string {
+                    operation["requestBody"] = .object(body(schema, hasForms: hasForms))
+                } else if var body = operation["requestBody"]?.object, let content = body["content"]?.object, !hasForms {
+                    body["content"] = .object(JSONObject(members: content.members.filter { $0.name != form }))
+                    operation["requestBody"] = .object(body)
+                }
                 operations[member.name] = .object(operation)
             }
             paths[path.name] = .object(operations)
@@ -82,14 +97,16 @@ package enum OpenAPI {
         return responses
     }
 
-    /// A required body, in both media types.
-    private static func body(_ schema: String) -> JSONObject {
-        let content: JSONValue = ["schema": ["$ref": .string("#/components/schemas/\(schema)")]]
-        return [
-            "required": true,
-            "content": ["application/json": content, "application/x-www-form-urlencoded": content],
-        ]
+    /// A required body, in JSON and perhaps as a form.
+    private static func body(_ schema: String, hasForms: Bool) -> JSONObject {
+        let described: JSONValue = ["schema": ["$ref": .string("#/components/schemas/\(schema)")]]
+        var content: JSONObject = ["application/json": described]
+        if hasForms { content[form] = described }
+        return ["required": true, "content": .object(content)]
     }
+
+    private static let standardCookie = "__Host-martlet"
+    private static let form = "application/x-www-form-urlencoded"
 
     private static func merged(_ parts: [String]) -> JSONObject {
         parts.reduce([:]) { $0.merging(object($1)) }

@@ -43,7 +43,7 @@ struct CrossOrigin: Sendable {
         guard let origin else { return response }
         response.fields += [
             (name: "Access-Control-Allow-Origin", value: origin),
-            (name: "Access-Control-Expose-Headers", value: "X-Request-Id"),
+            (name: "Access-Control-Expose-Headers", value: "\(Failure.exposedFields)"),
         ]
         return response
     }

@@ -19,7 +19,10 @@ extension SignInEndpoints {
         do throws(Failure) {
             signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
                 try await authenticate(
-                    form, with: provider, signingIn, request, for: .link(sessionID: first.session.id))
+                    form, with: provider, signingIn, request, for: .link(sessionID: first.session.id)
+                ) { (signIn) async throws(Failure) in
+                    try await self.checkLinkable(signIn, of: provider, to: first.session.subject, accounts)
+                }
             }
         } catch {
             audit.recordRejection(.link, error, request, provider: provider.name)
@@ -31,6 +34,27 @@ extension SignInEndpoints {
         try await link(signIn, of: provider, to: caller.session.subject, for: session, accounts, request)
         try await renewCookie(of: caller, request)
         return SignInResponse.noContent
+    }
+
+    /// Whether an identity could be linked now: what is consumed for a link that fails is lost for the login that its
+    /// user tries next.
+    /// - Throws: 409, 503; the store decides later, when it is linked.
+    private func checkLinkable(
+        _ signIn: SignIn, of provider: ProviderHandle, to subject: String, _ accounts: any AccountStoring
+    ) async throws(Failure) {
+        do throws(AccountError) {
+            try await setup.transfers?.follow(signIn.identity, provider: provider.name)
+            if let owner = try await accounts.find(signIn.accountIdentity(of: provider.name)) {
+                guard !owner.subject.hasSameBytes(as: subject) else { return }
+                throw AccountError(.accountsBoundElsewhere, .identityTaken, "bound to another account")
+            }
+            let others = try await accounts.identities(of: subject)
+            guard !others.contains(where: { $0.provider.hasSameBytes(as: provider.name) }) else {
+                throw AccountError(.accountsProviderTaken, .providerAlreadyLinked, "another identity is linked")
+            }
+        } catch {
+            throw .account(error)
+        }
     }
 
     /// The list entry of a session.
@@ -53,6 +77,7 @@ extension SignInEndpoints {
         _ signIn: SignIn, of provider: ProviderHandle, to subject: String, for session: SessionSummary,
         _ accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) {
+        try await creation.requireKnown(signIn, provider.name, in: accounts)
         do throws(AccountError) {
             try await setup.transfers?.follow(signIn.identity, provider: provider.name)
             try await accounts.link(

@@ -21,6 +21,12 @@ extension SignInEndpoints {
     ) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
         let client = try SessionClient(form, request)
+        let replaced: Secret?
+        do throws(AuthenticationError) {
+            replaced = try form.secret(Self.replacedMember)
+        } catch {
+            throw .authentication(error)
+        }
         let (key, start, signIn) = try await reportingFailure(of: provider, request) {
             () async throws(Failure) in
             let key = try await ClientKeys(endpoints: self).newKey(of: request)
@@ -28,14 +34,19 @@ extension SignInEndpoints {
             return (key, start, signIn)
         }
         guard let repetition = signIn.repetition else {
-            return try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
+            return try await issueTokens(
+                for: signIn, of: provider, to: client, instead: replaced, boundTo: key, startedAt: start, request)
         }
         let posts = LoginRepetition(
             repetition, provider: provider.name, boundTo: key, for: request.owner, setup: setup)
         return try await repeating(posts, request) { () async throws(Failure) in
-            try await issueTokens(for: signIn, of: provider, to: client, boundTo: key, startedAt: start, request)
+            try await issueTokens(
+                for: signIn, of: provider, to: client, instead: replaced, boundTo: key, startedAt: start, request)
         }
     }
+
+    /// The member of a login's body with the refresh token of the session that it replaces.
+    static let replacedMember = "replaces"
 
     /// Runs a login within the network's budget, and reports a rejection to the webhooks that ask for logins.
     func reportingFailure<Value>(
@@ -94,12 +105,15 @@ extension SignInEndpoints {
     }
 
     /// Creates the session of an authenticated identity.
-    /// - Parameter key: the thumbprint of the client's key; `nil` for a bearer's session.
+    /// - Parameters:
+    ///   - replaced: the refresh token of the session that ends first, so that it counts no longer.
+    ///   - key: the thumbprint of the client's key; `nil` for a bearer's session.
     private func issueTokens(
-        for signIn: SignIn, of provider: ProviderHandle, to client: SessionClient, boundTo key: String?,
-        startedAt start: LoginFence.Start, _ request: LocalRequest
+        for signIn: SignIn, of provider: ProviderHandle, to client: SessionClient, instead replaced: Secret?,
+        boundTo key: String?, startedAt start: LoginFence.Start, _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
         let new = try await creation.prepare(signIn, by: provider, startedAt: start, request)
+        if let replaced { await ends.endReplaced(replaced, request) }
         let tokens = try await creation.create(new, request) { evicting, mark throws(SessionError) in
             try await setup.sessions.create(
                 subject: new.subject, provider: new.provider, identity: new.identity.bound(to: key), client: client,
@@ -111,20 +125,25 @@ extension SignInEndpoints {
     /// Authenticates a form with the provider, for a login that a change during it overtakes.
     func logIn(
         _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn, _ request: LocalRequest,
-        for purpose: AuthenticationContext.Purpose = .login
+        for purpose: AuthenticationContext.Purpose = .login, approvedBy approve: LoginApproval? = nil
     ) async throws(Failure) -> (LoginFence.Start, SignIn) {
         if let rejection = provider.rejection(ofLoginFrom: request.network) { throw .authentication(rejection) }
         let start: LoginFence.Start
         do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-        return (start, try await authenticate(form, with: provider, signingIn, request, for: purpose))
+        return (
+            start, try await authenticate(form, with: provider, signingIn, request, for: purpose, approvedBy: approve)
+        )
     }
+
+    /// Decides whether a login that is proved may go on, before the provider consumes what can be used once.
+    typealias LoginApproval = @Sendable (SignIn) async throws(Failure) -> Void
 
     /// Authenticates a form with the provider.
     func authenticate(
         _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn, _ request: LocalRequest,
-        for purpose: AuthenticationContext.Purpose
+        for purpose: AuthenticationContext.Purpose, approvedBy approve: LoginApproval? = nil
     ) async throws(Failure) -> SignIn {
-        let context = context(of: request, for: purpose, with: provider)
+        let context = context(of: request, for: purpose, with: provider).approving(by: approve)
         do throws(AuthenticationError) {
             return try await traced(with: provider) { () async throws(AuthenticationError) in
                 try await provider.logIn(in: context) { () async throws(AuthenticationError) in
@@ -132,8 +151,25 @@ extension SignInEndpoints {
                 }
             }
         } catch {
+            await note(error, of: provider, request)
+            if let failure = error.cause as? Failure { throw failure }
+            // Such as which audience a token has: the access line has the code alone.
+            if let cause = error.cause as? any CodedError {
+                setup.logger.debug(
+                    "login rejected", ("provider", provider.name), ("code", error.code.rawValue),
+                    ("reason", cause.message), ("request_id", request.requestID))
+            }
             throw .authentication(error)
         }
+    }
+
+    /// Notes whose attempt it was that failed, for logs.
+    private func note(_ error: AuthenticationError, of provider: ProviderHandle, _ request: LocalRequest) async {
+        guard let user = error.user, let note = request.callerNote, note.caller == nil else { return }
+        let subjects = AccountSubjects(
+            accounts: setup.accounts, directory: nil, rules: setup.claimRules, transfers: nil, clock: setup.clock)
+        guard let subject = await subjects.subject(of: user, provider: provider.name) else { return }
+        note.note(subject: subject, sessionID: nil)
     }
 
     /// Records the verification of a login's credential in the trace of its request.
@@ -210,5 +246,20 @@ extension SignInEndpoints {
             budget.end(attempt, failed: rejections.contains(error.status), at: clock.monotonicTime)
             throw error
         }
+    }
+}
+
+extension AuthenticationContext {
+    fileprivate func approving(by approve: SignInEndpoints.LoginApproval?) -> AuthenticationContext {
+        guard let approve else { return self }
+        var copy = self
+        copy.approval = { (signIn) async throws(AuthenticationError) in
+            do throws(Failure) {
+                try await approve(signIn)
+            } catch {
+                throw AuthenticationError(error.reason, .denied, cause: error)
+            }
+        }
+        return copy
     }
 }

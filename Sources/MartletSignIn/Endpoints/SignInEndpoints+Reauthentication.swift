@@ -71,12 +71,10 @@ extension SignInEndpoints {
         guard let signingIn = provider.signingIn else { throw Self.unknownProvider }
         let signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
             let (start, signIn) = try await logIn(
-                form, with: provider, signingIn, request, for: .reauthentication(sessionID: caller.session.id))
-            let subject = try await knownSubject(of: signIn, provider: provider.name)
-            guard let subject, subject.hasSameBytes(as: caller.session.subject) else {
-                throw .credentialInvalid(.signInOtherAccount)
-            }
-            try await checkNotOvertaken(since: start, subject, provider: provider.name)
+                form, with: provider, signingIn, request, for: .reauthentication(sessionID: caller.session.id)
+            ) { (signIn) async throws(Failure) in try await self.checkOwner(of: signIn, provider, is: caller) }
+            try await checkOwner(of: signIn, provider, is: caller)
+            try await checkNotOvertaken(since: start, caller.session.subject, provider: provider.name)
             // A login's grant replaces the one that is stored; otherwise it could not be revoked.
             try await creation.confirm(signIn, by: provider)
             return signIn
@@ -84,6 +82,16 @@ extension SignInEndpoints {
         let now = setup.clock.unixTime
         return SessionProof(
             authTime: min(signIn.identity.authTime, now), acr: signIn.identity.claims[SessionProof.levelClaim]?.string)
+    }
+
+    /// - Throws: 401 for an identity of another account.
+    private func checkOwner(
+        of signIn: SignIn, _ provider: ProviderHandle, is caller: Caller
+    ) async throws(Failure) {
+        let subject = try await knownSubject(of: signIn, provider: provider.name)
+        guard let subject, subject.hasSameBytes(as: caller.session.subject) else {
+            throw .credentialInvalid(.signInOtherAccount)
+        }
     }
 
     /// The provider that the body names.
@@ -114,6 +122,7 @@ extension SignInEndpoints {
         } catch {
             throw .account(error)
         }
+        if account == nil, let error = signIn.unlessKnown { throw .authentication(error) }
         guard account?.isDisabled != true else { throw .notAllowed(.accountDisabled) }
         return account?.subject
     }

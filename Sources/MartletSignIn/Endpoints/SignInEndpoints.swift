@@ -20,9 +20,12 @@ package final class SignInEndpoints: Sendable {
     let selfService: SelfServiceProviders
     let mails: AddressMails
     let audit: SignInAudit
+    let flights = CallbackFlights()
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
     let description: LocalResponse
+    /// The same with the forms of bodies.
+    let formDescription: LocalResponse
 
     package init(_ setup: SignInSetup) {
         self.setup = setup
@@ -38,7 +41,11 @@ package final class SignInEndpoints: Sendable {
         creation = SessionCreation(setup: setup, fence: fence, ends: ends)
         crossOrigin = CrossOrigin(
             origins: setup.configuration.corsOrigins, allowsProofs: setup.configuration.dpop != .off)
-        description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
+        let logins = setup.providers.filter { $0.signingIn != nil }.map(OpenAPI.Login.init)
+        let (path, cookie) = (setup.configuration.path, setup.browser?.configuration.cookie.name)
+        description = SignInResponse.json(OpenAPI.document(path: path, logins: logins, cookie: cookie))
+        formDescription = SignInResponse.json(
+            OpenAPI.document(path: path, logins: logins, hasForms: true, cookie: cookie))
     }
 
     /// Why requests of a network are not handled now, whatever they ask for; never waits.
@@ -117,7 +124,8 @@ package final class SignInEndpoints: Sendable {
         case .verifyRegistration: return try await verifyRegistration(request)
         case .forgotPassword: return try await forgotPassword(request)
         case .resetPassword: return try await resetPassword(request)
-        case .description: return description
+        case .description:
+            return request.query.split(separator: "&").contains("forms=true") ? formDescription : description
         case .metadata(let document): return SignInResponse.json(document)
         case .keySet(let keys): return SignInResponse.json(keys)
         case .appSiteAssociation(let apps): return SignInResponse.appSiteAssociation(apps)
@@ -191,6 +199,7 @@ extension SignInEndpoints {
         do throws(AuthenticationError) {
             return try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
         } catch {
+            request.callerNote?.note(error.caller)
             throw .authentication(error)
         }
     }

@@ -7,12 +7,14 @@ internal import MartletResponder
 ///
 /// `app_id` is required. `person` is any string: the same string is the same user in every application, with ids
 /// derived from it. `openid`, `unionid` (`null` for none), `nickname`, `headimgurl`, `scope`, `snapshot` and `lifetime`
-/// (seconds) set the values of those names. `errcode`, `delay` (milliseconds), `status` and `body` inject a fault into
+/// (seconds) set the values of those names; with `token_unionid: false` the unionid comes
+/// with the profile alone. `errcode`, `delay` (milliseconds), `status` and `body` inject a fault into
 /// the exchange, and with the prefix `profile_` into the profile call. `data` changes members of a mini-program's data.
 struct CodeRequest {
     private static let names =
         [
             "app_id", "person", "openid", "unionid", "nickname", "headimgurl", "scope", "snapshot", "lifetime", "data",
+            "token_unionid",
         ] + InjectedFault.members + InjectedFault.members.map { "profile_\($0)" }
 
     let app: WeChatSimulator.App
@@ -42,7 +44,8 @@ struct CodeRequest {
             app: id, user: try Self.user(in: input, app: id),
             scope: try input.text("scope") ?? Self.standardScope(of: app.variant),
             isVirtual: try input.flag("snapshot") ?? false, expiresAt: now.advanced(bySeconds: lifetime),
-            sessionKey: base64(sessionKey), fault: try InjectedFault(input),
+            sessionKey: base64(sessionKey), hasUnionID: try input.flag("token_unionid") ?? true,
+            fault: try InjectedFault(input),
             profileFault: try InjectedFault(input, prefix: "profile_"))
     }
 

@@ -27,6 +27,8 @@ struct WeChatAPIError: Error, Equatable {
     static let badGrantType = WeChatAPIError(40002, "invalid grant_type")
     static let notPermitted = WeChatAPIError(48001, "api unauthorized")
     static let requiresGET = WeChatAPIError(43001, "require GET method")
+    static let requiresPOST = WeChatAPIError(43002, "require POST method")
+    static let badJSON = WeChatAPIError(47001, "data format error")
     static let busy = WeChatAPIError(-1, "system error")
 
     /// The error for a missing parameter.
@@ -40,7 +42,7 @@ struct WeChatAPIError: Error, Equatable {
 
     private static let all = [
         badCode, usedCode, badToken, expiredToken, badRefreshToken, expiredRefreshToken, badOpenID, badAppID, badSecret,
-        badGrantType, notPermitted, requiresGET, busy,
+        badGrantType, notPermitted, requiresGET, requiresPOST, badJSON, busy,
     ]
 
     var object: JSONObject {

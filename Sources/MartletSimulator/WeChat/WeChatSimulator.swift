@@ -1,5 +1,5 @@
 package import MartletCore
-internal import MartletCrypto
+package import MartletCrypto
 
 /// A simulated WeChat without HTTP: applications, users, codes and tokens with the lifetimes and uses of WeChat's.
 package final class WeChatSimulator: Sendable {
@@ -59,6 +59,8 @@ package final class WeChatSimulator: Sendable {
         let expiresAt: UnixTime
         /// Used for mini-programs only.
         let sessionKey: String
+        /// Whether the response to the code has the unionid, and not the profile alone.
+        var hasUnionID = true
         let fault: InjectedFault?
         let profileFault: InjectedFault?
         var isUsed = false
@@ -81,6 +83,10 @@ package final class WeChatSimulator: Sendable {
         var grants: [String: Grant] = [:]
         var faults: [String: [InjectedFault]] = [:]
         var calls: [String: Int] = [:]
+        /// The tokens of applications themselves, by their ids.
+        var accountTokens: [String: String] = [:]
+        /// Codes of phone numbers that are not used yet.
+        var phones: [String: (app: String, number: String)] = [:]
     }
 
     static let accessLifetime: Int64 = 7200
@@ -192,4 +198,43 @@ package final class WeChatSimulator: Sendable {
     }
 
     private static func makeToken() throws(CryptoError) -> String { "90_" + Base64URL.encode(try RandomBytes.make(48)) }
+}
+
+// MARK: - Phone numbers
+
+extension WeChatSimulator {
+    /// The token of an application: the same until another one is demanded.
+    package func accountToken(of app: String, isForced: Bool) throws(CryptoError) -> String {
+        let fresh = try Self.makeToken()
+        return state.withLock { state in
+            if !isForced, let known = state.accountTokens[app] { return known }
+            state.accountTokens[app] = fresh
+            return fresh
+        }
+    }
+
+    func app(ofAccountToken token: String) throws(WeChatAPIError) -> String {
+        guard let app = state.withLock({ $0.accountTokens.first { $0.value == token }?.key }) else { throw .badToken }
+        return app
+    }
+
+    /// Issues the code of a phone number.
+    func issuePhone(_ number: String, of app: String) throws(CryptoError) -> String {
+        let code = Base64URL.encode(try RandomBytes.make(24))
+        state.withLock { state in
+            if state.phones.count >= Self.capacity { state.phones = [:] }
+            state.phones[code] = (app, number)
+        }
+        return code
+    }
+
+    func consumePhone(_ code: String, of app: String) throws(WeChatAPIError) -> String {
+        let number = state.withLock { state -> String? in
+            guard let known = state.phones[code], known.app == app else { return nil }
+            state.phones[code] = nil
+            return known.number
+        }
+        guard let number else { throw .badCode }
+        return number
+    }
 }

@@ -5,7 +5,9 @@ package import MartletResponder
 
 /// The HTTP endpoints of the simulated WeChat: its calls for signing in, and codes for tests.
 ///
-/// The calls below `/sns` are like WeChat's: GET, parameters in the query, always 200 and `text/plain`.
+/// The calls below `/sns` are like WeChat's: GET, parameters in the query, always 200 and `text/plain`; so are
+/// `/cgi-bin/stable_token` and `/wxa/business/getuserphonenumber`, which are POSTs of JSON. `POST /simulator/phone`
+/// issues the code of a phone number.
 /// The pages below `/connect` are for browsers. `POST /simulator/code` takes a ``CodeRequest``, `POST /simulator/app`
 /// registers an application (`app_id`, `secret`, `variant`, `redirect_domain`), `POST /simulator/trouble` injects faults into the next calls (`path`, `times`, and `errcode`, `delay`,
 /// `status`, `body`), `GET /simulator/calls` returns how often each path was called.
@@ -24,9 +26,12 @@ package struct WeChatSimulatorEndpoints: Sendable {
         case "/sns/auth": await call(request, check)
         case "/sns/userinfo": await call(request, profile)
         case "/sns/jscode2session": await call(request, openSession)
+        case "/cgi-bin/stable_token": await post(request, issueAccountToken)
+        case "/wxa/business/getuserphonenumber": await post(request, phoneNumber)
         case WeChatPageRequest.Page.website.rawValue: await show(request, .website)
         case WeChatPageRequest.Page.officialAccount.rawValue: await show(request, .officialAccount)
         case "/simulator/code": handling(request, makeCode)
+        case "/simulator/phone": handling(request, makePhoneCode)
         case "/simulator/app": handling(request, registerApp)
         case "/simulator/trouble": handling(request, injectFault)
         case "/simulator/calls":
@@ -34,7 +39,8 @@ package struct WeChatSimulatorEndpoints: Sendable {
         default:
             .problem(
                 .notFound, request,
-                "no such path; there are /sns/…, /connect/… and /simulator/code, app, trouble and calls")
+                "no such path; there are /sns/…, /cgi-bin/…, /wxa/…, /connect/… and "
+                    + "/simulator/trouble, code, phone, app and calls")
         }
     }
 
@@ -46,12 +52,30 @@ package struct WeChatSimulatorEndpoints: Sendable {
     private func call(
         _ request: LocalRequest, _ body: (WeChatQuery) throws(WeChatAPIError) -> Outcome
     ) async -> LocalResponse {
+        await respond(to: request) { () throws(WeChatAPIError) in
+            guard request.method == "GET" else { throw .requiresGET }
+            return try body(WeChatQuery(request.query))
+        }
+    }
+
+    /// A call whose parameters are in a JSON object, apart from the token.
+    private func post(
+        _ request: LocalRequest, _ body: (WeChatQuery, JSONObject) throws(WeChatAPIError) -> Outcome
+    ) async -> LocalResponse {
+        await respond(to: request) { () throws(WeChatAPIError) in
+            guard request.method == "POST" else { throw .requiresPOST }
+            let limits = JSONLimits(maximumDepth: 4, maximumBytes: 4096)
+            guard let object = (try? JSON.parse(request.body, limits: limits))?.object else { throw .badJSON }
+            return try body(WeChatQuery(request.query), object)
+        }
+    }
+
+    private func respond(
+        to request: LocalRequest, _ body: () throws(WeChatAPIError) -> Outcome
+    ) async -> LocalResponse {
         let injected = simulator.begin(request.path)
         let outcome: Outcome
-        do throws(WeChatAPIError) {
-            guard request.method == "GET" else { throw .requiresGET }
-            outcome = try body(WeChatQuery(request.query))
-        } catch {
+        do throws(WeChatAPIError) { outcome = try body() } catch {
             outcome = (error.object, nil)
         }
         let fault = injected ?? outcome.fault
@@ -84,7 +108,7 @@ package struct WeChatSimulatorEndpoints: Sendable {
         let code = try consume(query, named: "code", at: { $0 != .miniProgram })
         guard let (token, grant) = try? simulator.grant(code) else { throw .busy }
         var object = Self.tokens(token, grant)
-        object["unionid"] = grant.user.unionID.map { .string($0) }
+        if code.hasUnionID { object["unionid"] = grant.user.unionID.map { .string($0) } }
         if code.isVirtual { object["is_snapshotuser"] = 1 }
         return (object, code.fault)
     }
@@ -92,8 +116,31 @@ package struct WeChatSimulatorEndpoints: Sendable {
     private func openSession(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
         let code = try consume(query, named: "js_code", at: { $0 == .miniProgram })
         var object: JSONObject = ["session_key": .string(code.sessionKey), "openid": .string(code.user.openID)]
-        object["unionid"] = code.user.unionID.map { .string($0) }
+        if code.hasUnionID { object["unionid"] = code.user.unionID.map { .string($0) } }
         return (object, code.fault)
+    }
+
+    private func issueAccountToken(
+        _ query: WeChatQuery, _ body: JSONObject
+    ) throws(WeChatAPIError) -> Outcome {
+        guard body["grant_type"] == "client_credential" else { throw .badGrantType }
+        guard let app = simulator.app(body["appid"]?.string ?? "") else { throw .badAppID }
+        guard body["secret"]?.string == app.secret else { throw .badSecret }
+        guard let token = try? simulator.accountToken(of: app.id, isForced: body["force_refresh"] == true) else {
+            throw .busy
+        }
+        return (["access_token": .string(token), "expires_in": .integer(WeChatSimulator.accessLifetime)], nil)
+    }
+
+    private func phoneNumber(_ query: WeChatQuery, _ body: JSONObject) throws(WeChatAPIError) -> Outcome {
+        let app = try simulator.app(ofAccountToken: try query.required("access_token"))
+        let number = try simulator.consumePhone(body["code"]?.string ?? "", of: app)
+        let watermark: JSONObject = ["timestamp": .integer(simulator.clock.unixTime.seconds), "appid": .string(app)]
+        let info: JSONObject = [
+            "phoneNumber": .string(number), "purePhoneNumber": .string(number), "countryCode": "86",
+            "watermark": .object(watermark),
+        ]
+        return (["errcode": 0, "errmsg": "ok", "phone_info": .object(info)], nil)
     }
 
     private func consume(
@@ -168,6 +215,17 @@ package struct WeChatSimulatorEndpoints: Sendable {
             throw SimulatorRequest.RequestError("no random bytes", .unavailable)
         }
         return .json(200, codeRequest.response(code: name))
+    }
+
+    private func makePhoneCode(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+        let input = try SimulatorRequest(request, members: ["app_id", "number"])
+        guard let app = simulator.app(try input.requiredText("app_id")), app.variant == .miniProgram else {
+            throw SimulatorRequest.RequestError("'app_id' is not that of a mini-program")
+        }
+        guard let code = try? simulator.issuePhone(try input.text("number") ?? "13800000000", of: app.id) else {
+            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+        }
+        return .json(200, ["phone_code": .string(code)])
     }
 
     private func registerApp(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {

@@ -3,7 +3,7 @@ const fs = require('node:fs')
 const vm = require('node:vm')
 const [page, gateway, simulator] = process.argv.slice(2)
 const storage = {}
-let logins = 0
+let [logins, refreshes, trouble] = [0, 0, undefined]
 
 const wx = {
   login({ success, fail }) {
@@ -14,9 +14,13 @@ const wx = {
   },
   // As WeChat's: data is sent as JSON, a response with JSON is parsed, every status is a success.
   request({ url, method = 'GET', data, header = {}, success, fail }) {
+    if (trouble) return success(trouble)
+    if (url.endsWith('/auth/refresh')) refreshes += 1
     const headers = { 'content-type': 'application/json', ...header }
     fetch(url, { method, headers, body: data === undefined ? undefined : JSON.stringify(data) })
-      .then(async response => ({ statusCode: response.status, data: parsed(await response.text()) })).then(success, fail)
+      .then(async response => ({
+        statusCode: response.status, header: Object.fromEntries(response.headers), data: parsed(await response.text())
+      })).then(success, fail)
   },
   setStorageSync(key, value) { storage[key] = value },
   getStorageSync(key) { return storage[key] ?? '' }
@@ -32,8 +36,17 @@ const run = source => vm.runInContext(source, context)
 ;(async () => {
   show('signed in', (await run('login()')).subject)
   show('api', await run("request('/orders')"))
+  storage.tokens.access_token = `mat_${'A'.repeat(43)}`
+  show('refreshed', (await Promise.all([run("request('/orders')"), run("request('/orders')")]))[1])
+  show('refreshes', `${refreshes} ${logins}`)
   const token = storage.tokens.access_token
   await fetch(`${gateway}/auth/logout`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
   show('again', await run("request('/orders')"))
   show('logins', String(logins))
+  const rejected = error => `${error.status} ${error.code} ${error.retryAfter ?? ''}`
+  show('missing', await run("send('/auth/nothing', {})").then(String, rejected))
+  const kept = storage.tokens
+  trouble = { statusCode: 503, header: { 'Retry-After': '7' }, data: { code: 'overloaded' } }
+  show('outage', await run("request('/orders')").then(String, rejected))
+  show('kept', storage.tokens === kept)
 })().catch(error => { console.error(error); process.exit(1) })

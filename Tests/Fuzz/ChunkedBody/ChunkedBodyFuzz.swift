@@ -6,7 +6,10 @@ import MartletHTTP
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1 else { return 0 }
     let bytes = Array(UnsafeBufferPointer(start: data + 1, count: size - 1))
-    precondition(decode(bytes, step: bytes.count) == decode(bytes, step: Int(data[0]) % 24 + 1))
+    for isUpstream in [false, true] {
+        precondition(
+            decode(bytes, step: bytes.count, isUpstream) == decode(bytes, step: Int(data[0]) % 24 + 1, isUpstream))
+    }
     return 0
 }
 
@@ -17,8 +20,8 @@ private struct Decoded: Equatable {
     var rest: Int?
 }
 
-private func decode(_ bytes: [UInt8], step: Int) -> Decoded {
-    var decoder = ChunkedDecoder(maximumExtensionBytes: 32, maximumTrailerBytes: 128)
+private func decode(_ bytes: [UInt8], step: Int, _ isUpstream: Bool) -> Decoded {
+    var decoder = ChunkedDecoder(maximumExtensionBytes: 32, maximumTrailerBytes: 128, isUpstream: isUpstream)
     var result = Decoded()
     var waiting: [UInt8] = []
     var fed = 0

@@ -16,10 +16,13 @@ private func isOurs(_ pair: [UInt8]) -> Bool {
     guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return false }
     var name = Array(pair[..<equals])
     while name.last == 0x20 || name.last == 0x09 { name.removeLast() }
-    return ["m", "m-start", "m-form"].contains { $0.utf8.elementsEqual(name) }
+    let isAttempt =
+        name.starts(with: "m-start-".utf8) && name.count == 24
+        && name[8...].allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    return isAttempt || ["m", "m-start", "m-form"].contains { $0.utf8.elementsEqual(name) }
 }
 
-/// Two `Cookie` fields of the input: the gateway's cookies are found or rejected, and nothing else changes.
+/// Two `Cookie` fields of the input: the gateway's cookies are found or named as unusable, and nothing else changes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzCookies(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let input = Array(UnsafeBufferPointer(start: data, count: count))
@@ -47,13 +50,12 @@ public func fuzzCookies(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     }
     precondition(forwarded == sent.filter { !isOurs($0) })
     let ours = sent.filter(isOurs)
-    do {
-        let found = try cookies.find(in: bytes.span, head.fields)
-        let values = GatewayCookies.Kind.allCases.compactMap { found[$0] }
-        precondition(values.count == ours.count && found.isEmpty == ours.isEmpty)
-        for range in values { precondition(bytes[range.bounds].allSatisfy { (0x21...0x7E).contains($0) }) }
-    } catch {
-        precondition(!ours.isEmpty)
-    }
+    let found = cookies.find(in: bytes.span, head.fields)
+    let values = [found.session, found.form].compactMap(\.self) + found.starts.map(\.value)
+    precondition(found.isEmpty == ours.isEmpty && values.count <= ours.count)
+    precondition(values.count == ours.count || !found.unusable.isEmpty)
+    precondition(found.problem == nil || !found.unusable.isEmpty)
+    for range in values { precondition(bytes[range.bounds].allSatisfy { (0x21...0x7E).contains($0) }) }
+    for name in found.unusable { _ = cookies.deletion(of: name) }
     return 0
 }

@@ -78,8 +78,14 @@ private func request(_ fields: [Field], ends: Bool) {
     let isTunnel = !head.upgrade.isEmpty
     let method = value(":method", fields) ?? []
     precondition(Array(text[head.methodText.bounds]) == (isTunnel ? Array("GET".utf8) : method))
-    if head.method != .connect { precondition(Array(text[head.target.bounds]) == value(":path", fields) ?? []) }
-    precondition(Array(text[head.authority.bounds]) == value(":authority", fields) ?? value("host", fields) ?? [])
+    if head.method != .connect {
+        var target = ByteBuffer()
+        precondition(TargetEncoding.append((value(":path", fields) ?? []).span, to: &target))
+        precondition(Array(text[head.target.bounds]) == target.array)
+    }
+    var host = value(":authority", fields) ?? value("host", fields) ?? []
+    if host.last == UInt8(ascii: ":") { host.removeLast() }
+    precondition(Array(text[head.authority.bounds]) == host)
     precondition(ends || isTunnel || head.method == .connect || head.framing != .none)
     precondition(kept(text, head.fields) == expected(fields, isTunnel: isTunnel))
 }

@@ -29,7 +29,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     precondition(normal.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") })
     // Whoever decodes the path once finds no character in it that folds to a separator.
     let decoded = String(decoding: decode(normal), as: UTF8.self).unicodeScalars
-    precondition(!decoded.contains { CompatibilityForms.areAmbiguous($0.value) })
+    precondition(!CompatibilityForms.areAmbiguous(decoded))
     return 0
 }
 

@@ -28,7 +28,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     for provider in configuration?.providers ?? [] {
         var found = Diagnostics()
-        let block = provider.block.decode(Greeting.self, title: "provider", into: &found)
+        let block = provider.block(nil).decode(Greeting.self, title: "provider", into: &found)
         precondition((block == nil) == found.hasErrors, "a block exactly when there is no error")
     }
     for route in configuration?.routes ?? [] {

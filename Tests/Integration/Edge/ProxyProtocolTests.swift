@@ -80,6 +80,26 @@ import Testing
                 metrics.contains("martlet_proxy_header_refusals_total{reason=\"proxy_protocol.\(reason)\"} 1"),
                 "\(metrics)")
             #expect(upstream.requests.isEmpty)
+            let lines = gateway.log.filter { $0["event"] == "PROXY header rejected" }
+            #expect(lines.count == 1 && lines.first?["level"] == "warning" && lines.first?["client"] == "127.0.0.1")
+            #expect(lines.first?["code"] == "proxy_protocol.\(reason)")
+        }
+    }
+
+    @Test func `may have 4 KiB of extensions, and not more`() throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream)) { gateway throws in
+            for (count, isAccepted) in [(600, true), (4081, true), (4082, false)] {
+                let length = 12 + 3 + count
+                let addresses: [UInt8] = [192, 0, 2, 1, 198, 51, 100, 7, 0xDC, 0x04, 1, 0xBB]
+                let more = [0xEE, UInt8(count >> 8), UInt8(count & 0xFF)] + [UInt8](repeating: 1, count: count)
+                let socket = try RawSocket(connectingTo: gateway.endpoint)
+                let head = Self.signature + [0x21, 0x11, UInt8(length >> 8), UInt8(length & 0xFF)]
+                try socket.send(head + addresses + more + Self.request)
+                let response = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+                #expect(response.hasPrefix("HTTP/1.1 200 ") == isAccepted, "\(count)")
+            }
+            #expect(gateway.log.contains { $0["code"] == "proxy_protocol.bad_length" })
         }
     }
 

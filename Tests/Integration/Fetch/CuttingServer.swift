@@ -63,6 +63,8 @@ final class CuttingServer: Sendable {
         for socket in record.value.sockets { socket.abort() }
     }
 
+    var port: UInt16 { listener.endpoint.port }
+
     var url: String { (isSecure ? "https" : "http") + "://\(listener.endpoint)" }
     /// How often each target arrived.
     var arrivals: [String: Int] { record.value.arrivals }

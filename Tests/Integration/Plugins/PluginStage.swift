@@ -58,13 +58,19 @@ enum PluginStage {
     /// - Parameters:
     ///   - testing: whether to run its tests, too.
     ///   - source: the folder with a provider's sources, instead of the template's.
+    ///   - kind: the provider's kind, instead of that of the template, which the gateway does not have.
     static func build(
-        _ name: String, into folder: TemporaryFolder, testing: Bool = false, source: String? = nil
+        _ name: String, into folder: TemporaryFolder, testing: Bool = false, source: String? = nil,
+        kind: String? = nil
     ) throws -> String {
         let parent = try TemporaryFolder()
         try command([try Executable.martlet(), "plugin", "new", name, "--api", try apiFolder()], in: parent.path)
         let package = parent.file(name)
         if let source { try command(["cp", "-r", source + "/.", "\(package)/Sources/\(name)"]) }
+        if let kind {
+            let change = #"s/kind: ProviderKind = "[a-z_]*"/kind: ProviderKind = "\#(kind)"/"#
+            try command(["sed", "-i", change, "\(package)/Sources/\(name)/\(name)Provider.swift"])
+        }
         if testing { try command(["swift", "test"], in: package) }
         try command(["swift", "build", "--product", name], in: package)
         try command(["cp", "\(package)/.build/debug/lib\(name).so", folder.path])

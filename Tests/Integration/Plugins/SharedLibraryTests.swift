@@ -9,7 +9,7 @@ import Testing
     static let built = Result {
         let folder = try TemporaryFolder()
         _ = try PluginStage.build("Line", into: folder, testing: true)
-        _ = try PluginStage.build("Apple", into: folder)
+        _ = try PluginStage.build("Taken", into: folder, kind: "apple")
         return folder
     }
 
@@ -29,7 +29,7 @@ import Testing
     /// The folder of a gateway with the libraries.
     static func folder() throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
-        for name in ["libLine.so", "libApple.so"] {
+        for name in ["libLine.so", "libTaken.so"] {
             try PluginStage.command(["cp", "-p", try built.get().file(name), folder.path])
         }
         return folder
@@ -112,7 +112,7 @@ import Testing
     @Test func `end the demo where they bring no simulator, or cannot be loaded`() throws {
         let folder = try Self.folder()
         for (library, reason) in [
-            ("libLine.so", "no provider brings a simulator"), ("libApple.so", "[plugin.kind_exists]"),
+            ("libLine.so", "no provider brings a simulator"), ("libTaken.so", "[plugin.kind_exists]"),
             ("none.so", "[plugin.file_unreadable]"),
         ] {
             let result = try run(
@@ -147,7 +147,7 @@ import Testing
 
     @Test func `may not bring a kind that exists`() throws {
         let folder = try Self.folder()
-        for plugins in ["{ path: libApple.so }", "{ path: libLine.so }, { path: libLine.so }"] {
+        for plugins in ["{ path: libTaken.so }", "{ path: libLine.so }, { path: libLine.so }"] {
             let path = try folder.write(Self.config(plugins: plugins), to: "config.yaml")
             let result = try run(try Executable.martlet(), ["check", "--config", path])
             #expect(result.ending == .exited(78) && result.errorOutput.contains("[plugin.kind_exists]"), "\(result)")
@@ -183,7 +183,7 @@ import Testing
         try reload("{ path: libLine.so }", until: "configuration reloaded", "routes")
         #expect(try gateway.get("/x", bearer("line_secret")).status == 200)
         // Another file at the same path.
-        try PluginStage.command(["cp", folder.file("libApple.so"), folder.file("new.so")])
+        try PluginStage.command(["cp", folder.file("libTaken.so"), folder.file("new.so")])
         try PluginStage.command(["mv", folder.file("new.so"), folder.file("libLine.so")])
         try reload("{ path: libLine.so }", until: "configuration warning", "SIGUSR2")
         #expect(try gateway.get("/x", bearer("line_secret")).status == 200)

@@ -52,7 +52,7 @@ private struct BoundClient {
     private func expectUnproven(
         _ response: HTTPMessage, _ reason: String, _ stage: SignInStage, at location: SourceLocation = #_sourceLocation
     ) throws {
-        #expect(response.status == 401 && response.member("code") == "credential_invalid", sourceLocation: location)
+        #expect(response.status == 401 && response.member("code") == "dpop_proof_invalid", sourceLocation: location)
         #expect(
             response["WWW-Authenticate"]?.contains("error=\"invalid_dpop_proof\"") == true, "\(response)",
             sourceLocation: location)

@@ -18,8 +18,8 @@ import Testing
     @Test func `name the member, and what was probably meant`() throws {
         try withSignIn { stage in
             expect(
-                try stage.post("/auth/login/apple", ["identityToken": "a.b.c"]), "/identity_token", "missing",
-                "The member `identity_token` is missing (`identityToken`: did you mean `identity_token`?).")
+                try stage.post("/auth/login/apple", ["identity-token": "a.b.c"]), "/identity_token", "missing",
+                "The member `identity_token` is missing (`identity-token`: did you mean `identity_token`?).")
             let record = try stage.gateway.record(of: "/auth/login/apple")
             #expect(record["reason"] == "signin.missing_member" && record["member"] == "identity_token")
             expect(

@@ -36,7 +36,10 @@ import Testing
         try withSignIn(apple: "nonce: required", more: "store: { url: \"\(redis.url)\" }") { stage in
             func nonce() throws -> HTTPMessage { try stage.send("POST", "/auth/nonce") }
             func login(_ nonce: String) throws -> Int {
-                let token = try stage.apple.token { $0.claims["nonce"] = JSONText(string: nonce) }
+                let token = try stage.apple.token {
+                    $0.claims["nonce"] = JSONText(string: nonce)
+                    $0.claims["jti"] = JSONText(string: "\(UInt64.random(in: 0 ... .max))")
+                }
                 return try stage.post("/auth/login/apple", ["identity_token": token, "nonce": nonce]).status
             }
             try redis.stop()
@@ -64,7 +67,10 @@ import Testing
         try withMartlet(config.text) { one in
             try withMartlet(config.text) { other in
                 func login(_ nonce: String, at gateway: Gateway) throws -> Int {
-                    let token = try apple.token { $0.claims["nonce"] = JSONText(string: nonce) }
+                    let token = try apple.token {
+                        $0.claims["nonce"] = JSONText(string: nonce)
+                        $0.claims["jti"] = JSONText(string: "\(UInt64.random(in: 0 ... .max))")
+                    }
                     let body = Array("{\"identity_token\":\"\(token)\",\"nonce\":\"\(nonce)\"}".utf8)
                     let type = [("Content-Type", "application/json")]
                     return try gateway.exchange("POST", "/auth/login/apple", type, body: body).status

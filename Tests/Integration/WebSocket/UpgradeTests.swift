@@ -165,10 +165,6 @@ import Testing
             "two Accepts",
             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ACCEPT\r\nSec-WebSocket-Accept: x\r\n"
         ),
-        (
-            "a length",
-            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ACCEPT\r\nContent-Length: 5\r\n"
-        ),
     ]
 
     @Test func `a switch that is not what was asked for is 502`() throws {

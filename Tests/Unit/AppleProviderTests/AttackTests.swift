@@ -41,8 +41,8 @@ import Testing
         #expect(await bench.failureCode(String(repeating: "a", count: 8193)) == "apple.token_too_large")
         #expect(await bench.failureCode(String(repeating: "a.", count: 5_000_000)) == "apple.token_too_large")
         let header = base64URL(
-            Array("{\"alg\":\"RS256\",\"kid\":\"RSAKEY1\",\"x\":\"\(String(repeating: "x", count: 1000))\"}".utf8))
-        #expect(await bench.failureCode("\(header).e30.AAAA") == "apple.malformed")
+            Array("{\"alg\":\"RS256\",\"kid\":\"RSAKEY1\",\"x\":\"\(String(repeating: "x", count: 6200))\"}".utf8))
+        #expect(await bench.failureCode("\(header).e30.AAAA") == "apple.token_too_large")
         let deep = base64URL(Array(String(repeating: "[", count: 5000).utf8))
         #expect(await bench.failureCode("\(deep).e30.AAAA") == "apple.malformed")
         #expect(await bench.failureCode("e30.\(deep).AAAA") == "apple.malformed")

@@ -23,7 +23,7 @@ struct Bench {
     ///   - http: Apple's other endpoints; `nil` fails every call.
     init(
         _ lines: [(String, Value)] = [], document: [UInt8]? = nil, store: any SharedStoring = MemoryStore(clock: clock),
-        http: (any HTTPCalling)? = nil
+        http: (any HTTPCalling)? = nil, logger: Logger = .silent
     ) throws {
         var entries: [(String, Value)] = [("audiences", .list(["com.example.app", "com.example.web"]))]
         entries.removeAll { entry in lines.contains { $0.0 == entry.0 } }
@@ -39,7 +39,7 @@ struct Bench {
         }
         let issuer = IssuerInMemory(try document ?? Self.document())
         self.issuer = issuer
-        provider = try AppleProvider(configuration, context: Self.context(issuer, store, http))
+        provider = try AppleProvider(configuration, context: Self.context(issuer, store, http, logger))
     }
 
     static func document(_ keys: [SigningKey]? = nil) throws -> [UInt8] {
@@ -49,7 +49,7 @@ struct Bench {
     static let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
 
     private static func context(
-        _ issuer: IssuerInMemory, _ store: any SharedStoring, _ http: (any HTTPCalling)?
+        _ issuer: IssuerInMemory, _ store: any SharedStoring, _ http: (any HTTPCalling)?, _ logger: Logger
     ) -> ProviderContext {
         let policy = IssuerKeysPolicy(
             ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),
@@ -59,7 +59,7 @@ struct Bench {
         let services = ProviderContext.Services(
             clock: clock, http: http ?? detached.http, store: store, hashing: detached.hashing, users: nil)
         return ProviderContext(
-            name: "apple", services: services, logger: .silent, storeKeyPrefix: "test:",
+            name: "apple", services: services, logger: logger, storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
                 IssuerKeys(
                     url: url, policy: policy, allowing: algorithms, fetcher: issuer, store: nil,

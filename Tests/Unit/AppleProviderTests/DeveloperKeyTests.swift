@@ -32,7 +32,21 @@ import Testing
             (boundary("CERTIFICATE"), "is a certificate"),
             (boundary("CERTIFICATE REQUEST"), "is a certificate request"),
             (boundary("X9.42 DH PARAMETERS"), "is a PEM file without a private key"),
-            (boundary("PRIVATE KEY"), "is a PKCS #8 key that is damaged, or of another kind than P-256"),
+            (boundary("PRIVATE KEY"), "is a damaged PKCS #8 key"),
+            (Self.p384, "is a P-384 key"), (Self.ed25519, "is an Ed25519 key"),
+            (
+                """
+                -----BEGIN PRIVATE KEY-----
+                MIGEAgEAMBAGByqGSM49AgEGBSuBBAAKBG0wawIBAQQgzgq7+Z71n+lanakGUL5f
+                yotxxO+MpUGNhotErxEIRzWhRANCAATqQEiEW99swCzTDe4GW8EjSYV20l0epjgp
+                vdZ8SfRx1S4o26keJk8iZdULqa0hXh59BUTfrq17YswaWr3gCcuC
+                -----END PRIVATE KEY-----
+                """, "is a secp256k1 key"
+            ),
+            (
+                try Bench.developerKey.get().privatePEM().split(separator: "\n").enumerated()
+                    .filter { $0.offset != 2 }.map(\.element).joined(separator: "\n"), "is a P-256 key that is damaged"
+            ),
             (try SigningKey("r").privatePEM(), "is an RSA key"),
             ("0\u{02}binary", "is a binary (DER) file"),
             (#"{"kty":"EC"}"#, "is a JSON document"),
@@ -44,6 +58,27 @@ import Testing
             #expect(error?.text.contains(text) == true, "\(text): \(error?.text ?? "accepted")")
             #expect(error?.text.contains("config.yaml:1:1") == true)
         }
+    }
+
+    private static let p384 = """
+        -----BEGIN PRIVATE KEY-----
+        MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBDDKminY0eDl7EqyCC48
+        enzsAB1fjDqum+u+KLsHNjsQKRL4zd4QW84lz//2J5qp0EShZANiAASxLKki5qaw
+        K1MNG7v3voZXHHTynjCbtWQw38athyS0cMSxXpLnIbuvm5J+GjTKus5WZtlBWi6H
+        xyy4oHMW0LqsQOjJYXvkr3gElXlI1pMnTwkk5v/dRF7gRwr1IKdbu2g=
+        -----END PRIVATE KEY-----
+        """
+
+    private static let ed25519 = """
+        -----BEGIN PRIVATE KEY-----
+        MC4CAQAwBQYDK2VwBCIEIHqvahumDlQyj7QV+H6TTGf24JZhIkTqWk1Xl38TUkxg
+        -----END PRIVATE KEY-----
+        """
+
+    @Test(arguments: ["\\n", "\\r\\n", "\r\n"])
+    func `line breaks may be written as in a file of variables`(lineBreak: String) throws {
+        let pem = try Bench.developerKey.get().privatePEM()
+        #expect(rejection(ofKey: pem.replacing("\n", with: lineBreak)) == nil)
     }
 
     @Test func `of several keys the last one is used`() async throws {
@@ -89,5 +124,12 @@ import Testing
             #expect(error?.codes.contains(code) == true, "\(lines.map(\.0)): \(error?.text ?? "accepted")")
         }
         #expect(rejection([("team_id", team), ("key_id", id), ("private_key", pem)]) == nil)
+        // An id of another form is there all the same.
+        for lines in [
+            [("team_id", team), ("key_id", .text("key1234567")), ("private_key", pem)],
+            [("team_id", .text("abcde12345")), ("key_id", id), ("private_key", pem)],
+        ] as [[(String, Bench.Value)]] {
+            #expect(rejection(lines)?.codes == ["config.bad_value"])
+        }
     }
 }

@@ -37,6 +37,7 @@ struct ExchangeCase: Sendable, CustomTestStringConvertible {
         .init(400, #"{"error":"something_new"}"#, "apple.api_bad_response", .unavailable),
         .init(400, #"{"error":7}"#, "apple.api_bad_response", .unavailable),
         .init(400, "<html>", "apple.api_bad_response", .unavailable),
+        .init(401, #"{"error":"invalid_client"}"#, "apple.invalid_client", .unavailable),
         .init(401, #"{"error":"invalid_grant"}"#, "apple.api_bad_response", .unavailable),
         .init(429, "", "apple.api_throttled", .unavailable),
         .init(500, "<html>", "apple.api_bad_response", .unavailable),

@@ -54,7 +54,9 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         let bench = try Self.bench(nonce.policy, MemoryStore(clock: Bench.clock))
         let result = try await bench.login(nonce: nonce.body, token: nonce.token)
         #expect(result.code == nonce.code)
-        #expect(result.disposition == (nonce.code == nil ? nil : .rejected))
+        // A body without the member is the client's error, and says nothing of the token.
+        let isIncomplete = nonce.code == "apple.nonce_missing" && (nonce.body ?? "").isEmpty
+        #expect(result.disposition == (nonce.code == nil ? nil : isIncomplete ? .malformed : .rejected))
     }
 
     @Test func `that is required is ours, once`() async throws {
@@ -75,6 +77,39 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         #expect(try await bench.login(nonce: strange, token: strange).code == "apple.nonce_reused")
         let (_, foreign) = try await Self.store()
         #expect(try await bench.login(nonce: foreign, token: foreign).code == "apple.nonce_reused")
+    }
+
+    @Test func `that is missing in the body is a missing member`() async throws {
+        let (store, ours) = try await Self.store()
+        for policy in ["required", "optional"] {
+            let bench = try Self.bench(policy, store)
+            let result = try await bench.login(nonce: nil, token: ours)
+            #expect(result.code == "apple.nonce_missing" && result.disposition == .malformed)
+            guard case .failure(let error) = result else { continue }
+            #expect(error.bodyErrors.map { "\($0.pointer) \($0.code.rawValue)" } == ["/nonce missing"])
+            let other = try await bench.login(nonce: ours, token: nil)
+            #expect(other.code == "apple.nonce_missing" && other.disposition == .rejected)
+        }
+    }
+
+    @Test func `may be hashed by some apps`() async throws {
+        let forms: Bench.Value = .block([("com.example.app", .text("sha256_hex"))])
+        let bench = try Bench([("nonce_form", forms)])
+        for (audience, form) in [("com.example.app", Self.hash), ("com.example.web", Self.raw)] {
+            for token in [Self.raw, Self.hash] {
+                let result = try await bench.login(.init(texts: ["nonce": Self.raw])) {
+                    $0.claims["nonce"] = JSONText(string: token)
+                    $0.claims["aud"] = JSONText(string: audience)
+                }
+                #expect(result.code == (token == form ? nil : "apple.nonce_mismatch"), "\(audience)")
+            }
+        }
+        for bad in [("com.other", "raw"), ("com.example.app", "md5")] {
+            let error = #expect(throws: Bench.ConfigurationRejected.self) {
+                _ = try Bench([("nonce_form", .block([(bad.0, .text(bad.1))]))])
+            }
+            #expect(error?.codes.first == "config.bad_value")
+        }
     }
 
     @Test func `may be hashed by the app`() async throws {

@@ -125,11 +125,36 @@ extension LoginTests {
                 "Jane X-Auth-Subject: root Doe"
             ),
             (["given_name": "a\u{1B}[2Jb", "other": 1], "a[2Jb"), (["given_name": "👩‍💻"], "👩‍💻"),
+            (["givenName": "Ada", "familyName": "Lovelace", "middleName": "King", "nickname": "A"], "Ada Lovelace"),
+            (["givenName": nil, "familyName": "Lovelace"], "Lovelace"),
+            (["given_name": "Ada", "family_name": "Lovelace", "title": "Countess"], "Ada Lovelace"),
         ] as [(JSONObject, String?)])
     func `keeps a name made fit to be shown`(name: JSONObject, kept: String?) async throws {
         let result = try await Bench().login(.init(others: ["full_name": .object(name)]))
         #expect(result.code == nil && result.name == kept)
         #expect(try result.get().identity.claims["name"] == nil, "the token does not say so")
+    }
+
+    @Test func `takes the members as Swift names them`() async throws {
+        let token = try Bench.token()
+        let texts = ["identityToken": Secret(token), "nonce": Secret("")]
+        let names: [String: JSONValue] = ["fullName": ["givenName": "Ada", "familyName": "Lovelace"]]
+        let result = try await Bench().login(form: SignInForm(texts: texts, others: names, isForm: false))
+        #expect(result.code == nil && result.name == "Ada Lovelace")
+        let code = SignInForm(
+            texts: ["identityToken": Secret(token), "authorizationCode": Secret("x")], others: [:], isForm: false)
+        let exchanged = try await Bench.withKey(ScriptedApple([])).login(form: code)
+        #expect(exchanged.code == "apple.api_unreachable")
+    }
+
+    @Test(
+        arguments: [["first": "Ada"], ["given_name": "Ada", "familyname": "Lovelace"], ["name": "Ada"]] as [JSONObject]
+    )
+    func `does not drop a name without a word`(name: JSONObject) async throws {
+        let result = try await Bench().login(.init(others: ["full_name": .object(name)]))
+        #expect(result.code == "signin.bad_member" && result.disposition == .malformed)
+        guard case .failure(let error) = result else { return }
+        #expect(error.bodyErrors.map(\.pointer) == ["/full_name"])
     }
 
     @Test func `keeps no more of a name than 256 characters`() async throws {

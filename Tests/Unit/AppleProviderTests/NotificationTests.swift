@@ -63,6 +63,28 @@ import Testing
         #expect(seconds.time == Self.time)
     }
 
+    @Test func `is taken for the team, too`() async throws {
+        for (audience, code) in [("ABCDE12345", nil), ("OTHER12345", "apple.bad_audience")] as [(String, ErrorCode?)] {
+            let bench = try Bench(Bench.developerLines([("notifications", .text("true"))]))
+            let token = try Bench.token { token in
+                Self.events(Self.body("consent-revoked"))(&token)
+                token.claims["aud"] = JSONText(string: audience)
+            }
+            let form = SignInForm(texts: ["payload": Secret(token)], others: [:], isForm: false)
+            var found: ErrorCode?
+            do throws(AuthenticationError) {
+                _ = try await bench.provider.readNotification(form, in: Bench.context)
+            } catch {
+                found = error.code
+            }
+            #expect(found == code)
+            // No identity token is for a team.
+            #expect(
+                try await bench.failureCode(Bench.token { $0.claims["aud"] = JSONText(string: audience) })
+                    == "apple.bad_audience")
+        }
+    }
+
     @Test func `without an id is identified by its bytes`() async throws {
         func id(_ type: String) async throws -> String {
             try await read { token in

@@ -78,8 +78,10 @@ extension Bench {
     }
 
     /// A provider with a key, whose API is scripted.
-    static func withKey(_ apple: ScriptedApple, _ more: [(String, Value)] = []) throws -> Bench {
-        try Bench(developerLines(more), http: apple)
+    static func withKey(
+        _ apple: ScriptedApple, _ more: [(String, Value)] = [], logger: Logger = .silent
+    ) throws -> Bench {
+        try Bench(developerLines(more), http: apple, logger: logger)
     }
 
     /// A login with a code that matches the token.

@@ -207,6 +207,16 @@ private final class Service: HTTPCalling {
         #expect(identity.reusableUntil.seconds == Bench.now + 20)
     }
 
+    @Test(arguments: [
+        ("", SubjectSource.provider), ("subject_source: account", .account), ("subject_source: provider", .provider),
+        ("sign_in: true", .account), ("sign_in: true\nsubject_source: provider", .provider),
+    ])
+    func `a caller is an account where the configuration says so`(_ lines: String, _ source: SubjectSource) async throws {
+        let bench = try Bench("\(Bench.accepts)\n\(lines)")
+        bench.service.says(#"{"active":true,"subject":"u"}"#)
+        #expect(try await bench.authenticate().get().subjectSource == source)
+    }
+
     @Test func `without more than a subject, the service is the issuer, and nothing is reused`() async throws {
         let bench = try Bench()
         bench.service.says(#"{"active":true,"subject":"u","claims":null,"expires_at":null}"#)

@@ -28,13 +28,13 @@ extension IdentityLifeStoring {
     /// Logs in and records the grant.
     fileprivate func confirm(
         _ grant: SealedGrant? = nil, of subject: String = "001", issuedAt: Int64 = login, now: Int64 = login,
-        nextCheck: Int64? = nil
+        nextCheck: Int64? = nil, deletion: DeletionPolicy = DeletionPolicy()
     ) async throws -> LoginConfirmation? {
         try await confirm(
             ConfirmedLogin(
                 identity: identity("apple", subject), issuedAt: UnixTime(seconds: issuedAt),
                 confirmedAt: UnixTime(seconds: issuedAt), now: UnixTime(seconds: now), grant: grant,
-                nextCheck: nextCheck))
+                nextCheck: nextCheck, deletion: deletion))
     }
 
     fileprivate func file(
@@ -269,6 +269,36 @@ private func subscribe(_ store: any OutboxStoring) throws {
 
             let next = try await store.signIn(identity("apple", "001"))
             #expect(next.isNew && next.subject != ada.subject)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a login of the same user drops a revocation that is pending`(hasGrant: Bool) async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            try subscribe(store)
+            var policy = DeletionPolicy()
+            policy.revocationMembers = ["revoked_at_apple"]
+            for subject in ["001", "002"] {
+                let account = try await store.signIn(identity("apple", subject))
+                _ = try await store.life.confirm(grant("old \(subject)"), of: subject)
+                let jobs = try await store.life.requestDeletion(of: account.subject, reason: "user", policy, at: 1)
+                try await store.life.deleteAccount(try #require(jobs.last), policy, at: 1)
+            }
+            let new = try await store.signIn(identity("apple", "001"))
+            _ = try await store.life.confirm(hasGrant ? grant("new") : nil, deletion: policy)
+            // That of another user stays.
+            let left = try await store.life.jobs().filter { $0.kind == .revoke }.map { $0.data["subject"]?.string }
+            #expect(left == ["002"])
+            let entries = try await store.entries(to: "all", in: nil, from: 0, limit: 100).entries
+            let deleted = entries.filter { $0.event.type == .accountDeleted }
+            #expect(
+                deleted.map(\.event.data) == [["reason": "user", "revoked_at_apple": false, "signed_in_again": true]])
+            // The deletion of the new account revokes what there is.
+            let jobs = try await store.life.requestDeletion(of: new.subject, reason: "user", policy, at: 5)
+            try await store.life.deleteAccount(try #require(jobs.last), policy, at: 5)
+            let tokens = try await store.life.jobs().filter { $0.kind == .revoke && $0.account == new.subject }
+            #expect(tokens.map { $0.data["token"]?.string } == [hasGrant ? "new" : "old 001"])
         }
     }
 

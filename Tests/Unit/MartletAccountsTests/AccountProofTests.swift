@@ -171,6 +171,12 @@ private var second: Int64 { Clock.system.unixTime.seconds }
                 identity("apple", "1", "alias"), keeping: [:], setting: [:], issuedAt: UnixTime(seconds: departed + 2),
                 at: noon)
             #expect(new.isNew && new.subject != account.subject)
+            // Nor does it lead to the account that the user has made since.
+            for subject in ["1", "alias"] {
+                let known = try #require(try await store.find(identity("apple", subject)))
+                #expect(known.isRevoked(issuedAt: UnixTime(seconds: departed - 1)))
+                #expect(!known.isRevoked(issuedAt: UnixTime(seconds: departed + 2)))
+            }
         }
     }
 }

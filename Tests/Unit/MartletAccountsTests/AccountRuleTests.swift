@@ -153,6 +153,37 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
+    /// What WeChat returns in logins one after another: the app, and whether there is a unionid.
+    static let orders: [[(app: String, hasUnionID: Bool)]] = [
+        [("ios", true), ("ios", true), ("page", true), ("ios", true)],
+        [("ios", false), ("ios", true), ("ios", false)],
+        [("ios", true), ("ios", false), ("page", true), ("page", false)],
+        [("ios", false), ("ios", true), ("page", true), ("ios", false), ("page", false)],
+        [("ios", true), ("page", false), ("page", true), ("page", false), ("ios", true)],
+        [("ios", false), ("page", true), ("ios", true), ("page", false), ("ios", false)],
+        [("page", false), ("ios", false), ("page", true), ("ios", true), ("page", false), ("ios", false)],
+    ]
+
+    @Test(arguments: orders)
+    func `an openid belongs to one account for good`(order: [(app: String, hasUnionID: Bool)]) async throws {
+        try await withStores(1) { stores in
+            var subjects: [String: Set<String>] = [:]
+            for login in order {
+                let openID = "o:\(login.app):1"
+                let identity = AccountIdentity(
+                    provider: "wechat", subjects: login.hasUnionID ? ["u:1", openID] : [openID], aliasesDecide: true)
+                for _ in 0..<2 {
+                    subjects[login.app, default: []].insert(try await stores[0].signIn(identity).subject)
+                }
+            }
+            #expect(subjects.values.allSatisfy { $0.count == 1 })
+            // Wherever the unionid came before the first login without it, all apps have one account.
+            if order.first?.hasUnionID == true, order.first(where: { $0.app == "page" })?.hasUnionID == true {
+                #expect(Set(subjects.values.flatMap(\.self)).count == 1)
+            }
+        }
+    }
+
     @Test func `stores claims when first seen`() async throws {
         try await withStores { stores in
             let store = stores[0]

@@ -61,6 +61,29 @@ import Testing
         #expect(error.code == .accountsReadOnly)
     }
 
+    @Test(
+        arguments: [
+            ("42501", "permission denied for schema public", "GRANT CREATE ON SCHEMA public"),
+            ("42501", "permission denied for table users", "all rights"),
+            ("42P01", "relation \"users\" does not exist", "of its own"),
+            ("42703", "column \"x\" does not exist", "of its own"), ("53300", "too many connections", "too many"),
+            ("57P01", "terminating connection due to administrator command", "administrator"),
+        ])
+    func `the server's message is kept where it has no data, with a hint`(state: String, message: String, hint: String) {
+        let error = PostgreSQLBatchError.statementFailed(state: state, message: message + "\nDETAIL: x")
+        let text = error.serverMessage ?? ""
+        #expect(text.contains(message) && text.contains(hint) && !text.contains("DETAIL"), "\(text)")
+        guard case .fail(let failure) = error.recovery else { return }
+        #expect(failure.message.contains(message) && failure.message.contains(state))
+    }
+
+    @Test(arguments: ["22001", "23514", "57014", "XX000"])
+    func `the server's message is not kept where it may have data`(state: String) {
+        let error = PostgreSQLBatchError.statementFailed(state: state, message: "invalid input \"secret\"")
+        #expect(error.serverMessage == nil)
+        if case .fail(let failure) = error.recovery { #expect(!failure.message.contains("secret")) }
+    }
+
     @Test func `settings end with their transaction`() {
         var options = PostgreSQLOptions()
         #expect(

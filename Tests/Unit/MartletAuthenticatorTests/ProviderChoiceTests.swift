@@ -15,8 +15,11 @@ import Testing
         Samples.handle("any", .bearerPrefix("")), Samples.handle("none"),
     ]
 
+    private static let maximumTokenBytes = 4096
+
     private func pick(_ token: String, among candidates: [Int32] = [0, 1, 2]) -> Int32? {
-        ProviderChoice.pick(Array(token.utf8), among: candidates, of: Self.providers)
+        ProviderChoice.pick(
+            Array(token.utf8), among: candidates, of: Self.providers, maximumTokenBytes: Self.maximumTokenBytes)
     }
 
     /// A compact JWS with this payload.
@@ -62,7 +65,8 @@ import Testing
     @Test func `a selective provider is asked only about what it claims, also as the only one`() {
         let providers = [ProviderHandle(Asking(), name: "asking"), Samples.handle("header", .header("X-Api-Key"))]
         func pick(_ token: String, among candidates: [Int32] = [0]) -> Int32? {
-            ProviderChoice.pick(Array(token.utf8), among: candidates, of: providers)
+            ProviderChoice.pick(
+                Array(token.utf8), among: candidates, of: providers, maximumTokenBytes: Self.maximumTokenBytes)
         }
         #expect(pick("as_1") == 0 && pick(Self.token(#"{"iss":"https://alpha"}"#)) == 0)
         #expect(pick("x") == nil && pick("") == nil && pick(Self.token(#"{"iss":"https://beta"}"#)) == nil)
@@ -133,11 +137,18 @@ import Testing
         #expect(pick(Self.token(#"{"iss":"https://beta","x":\#(nested)}"#)) == expected)
     }
 
-    @Test(arguments: [(8_191, 1), (8_192, 1), (8_193, nil)] as [(Int, Int32?)])
-    func `a token of more than eight KiB is not parsed`(length: Int, expected: Int32?) {
+    @Test(arguments: [(4_095, 1), (4_096, 1), (4_097, 0), (70_000, 0)] as [(Int, Int32?)])
+    func `a token that is too long is not parsed, and the first provider of tokens rejects it`(
+        length: Int, expected: Int32?
+    ) {
         let unsigned = Self.token(#"{"iss":"https://beta"}"#, signature: "")
         let token = unsigned + String(repeating: "s", count: length - unsigned.utf8.count)
         #expect(token.utf8.count == length && pick(token) == expected)
+    }
+
+    @Test func `an opaque token that is too long has no provider`() {
+        #expect(pick(String(repeating: "x", count: 5_000)) == nil)
+        #expect(pick("a." + String(repeating: "x", count: 5_000)) == nil)
     }
 
     @Test func `a long opaque token is claimed by its prefix all the same`() {

@@ -7,23 +7,21 @@ import Testing
 private let cookies = GatewayCookies(
     name: "__Host-martlet", isSecure: true, sameSite: .lax, maximumAge: .seconds(30 * 86_400))
 
-/// The head of a request with these `Cookie` fields, and the gateway's cookies in it; the code of the error if there is
-/// one.
+/// The gateway's cookies in a request with these `Cookie` fields; what is wrong with others, and their names.
 private func found(_ fields: [String], _ cookies: GatewayCookies = cookies) -> String {
     let bytes = head(fields.map { "Cookie: \($0)" })
     var parser = RequestParser(maximumHeadBytes: 16384)
     var parsed = RequestHead(maximumFields: 20)
     guard case .complete = parser.parse(bytes.span, into: &parsed) else { return "no head" }
-    do throws(BrowserError) {
-        let found = try cookies.find(in: bytes.span, parsed.fields)
-        let values = GatewayCookies.Kind.allCases.compactMap { kind in
-            found[kind].map { "\(kind)=\(String(decoding: bytes[$0.bounds], as: UTF8.self))" }
-        }
-        #expect(found.isEmpty == values.isEmpty)
-        return values.joined(separator: " ")
-    } catch {
-        return error.code.rawValue
-    }
+    let found = cookies.find(in: bytes.span, parsed.fields)
+    func text(_ range: ByteRange) -> String { String(decoding: bytes[range.bounds], as: UTF8.self) }
+    let values =
+        [found.session.map { "session=\(text($0))" }].compactMap(\.self)
+        + found.starts.map { "\(text($0.name).suffix(3))=\(text($0.value))" }
+        + [found.form.map { "form=\(text($0))" }, found.problem?.code.rawValue].compactMap(\.self)
+        + found.unusable.map { "not \($0.dropFirst(14))" }
+    #expect(found.isEmpty == values.isEmpty)
+    return values.joined(separator: " ")
 }
 
 /// What an upstream gets of a `Cookie` field; `nil` if it is dropped.
@@ -44,9 +42,18 @@ private func forwarded(_ value: String) -> String? {
         arguments: [
             ([], ""), (["a=1"], ""), (["__Host-martlet=x"], "session=x"), (["a=1; __Host-martlet=x; b=2"], "session=x"),
             (["a=1", "__Host-martlet=x"], "session=x"), (["a=1;__Host-martlet=x;b=2"], "session=x"),
-            (["__Host-martlet-start=s; __Host-martlet=x; __Host-martlet-form=f"], "session=x start=s form=f"),
-            (["__Host-martlet-form=f", "__Host-martlet-start=s"], "start=s form=f"),
-            (["  __Host-martlet=x  ;"], "session=x"), (["__Host-martlet="], "session="),
+            (
+                ["__Host-martlet-start-0123456789abcdef=s; __Host-martlet=x; __Host-martlet-form=f"],
+                "session=x def=s form=f"
+            ),
+            (
+                ["__Host-martlet-start-0123456789abcdef=s", "__Host-martlet-start-0123456789abcd00=t"],
+                "def=s d00=t"
+            ),
+            // No attempt has one any more.
+            (["__Host-martlet-start=s"], "not -start"),
+            (["__Host-martlet-start-0=s; __Host-martlet-start-0123456789ABCDEF=t"], ""),
+            (["  __Host-martlet=x  ;"], "session=x"), (["__Host-martlet="], "not "),
             (["__Host-martlet=a=b"], "session=a=b"),
             // Names are compared byte by byte.
             (["__host-martlet=x; __HOST-MARTLET=y"], ""), (["martlet=x"], ""), (["__Host-martlet2=x"], ""),
@@ -63,7 +70,9 @@ private func forwarded(_ value: String) -> String? {
         arguments: [
             (["__Host-martlet=x; __Host-martlet=y"], "browser.cookie_repeated"),
             (["__Host-martlet=x", "a=1; __Host-martlet=x"], "browser.cookie_repeated"),
-            (["__Host-martlet-start=x; __Host-martlet-start=x"], "browser.cookie_repeated"),
+            (["__Host-martlet=x; __Host-martlet=y; __Host-martlet=z"], "browser.cookie_repeated"),
+            (["__Host-martlet=; __Host-martlet=y"], "browser.cookie_repeated"),
+            (["__Host-martlet=\"x\"; __Host-martlet=y"], "browser.cookie_malformed"),
             (["__Host-martlet=\"x\""], "browser.cookie_malformed"),
             (["__Host-martlet=x y"], "browser.cookie_malformed"),
             (["__Host-martlet=x,y"], "browser.cookie_malformed"), (["__Host-martlet=x\\y"], "browser.cookie_malformed"),
@@ -72,14 +81,26 @@ private func forwarded(_ value: String) -> String? {
             (["__Host-martlet =x"], "browser.cookie_malformed"), (["__Host-martlet= x"], "browser.cookie_malformed"),
             (["__Host-martlet=x\ty"], "browser.cookie_malformed"),
         ] as [([String], String)])
-    func `are rejected if they are ambiguous`(_ fields: [String], _ code: String) {
-        #expect(found(fields) == code)
+    func `do not count if they are ambiguous, and are to be deleted`(_ fields: [String], _ code: String) {
+        #expect(found(fields) == "\(code) not ")
+        let form = fields.map { $0.replacing("__Host-martlet", with: "__Host-martlet-form") }
+        #expect(found(form + ["__Host-martlet=s"]) == "session=s \(code) not -form")
     }
 
-    @Test func `are rejected if they are too long`() {
+    @Test func `are deleted as they are set`() {
+        for (name, site) in [
+            ("__Host-martlet", "Lax"), ("__Host-martlet-form", "Lax"), ("__Host-martlet-start", "None"),
+            ("__Host-martlet-start-0123456789abcdef", "None"),
+        ] {
+            #expect(
+                cookies.deletion(of: name) == "\(name)=; Path=/; Secure; HttpOnly; SameSite=\(site); Max-Age=0")
+        }
+    }
+
+    @Test func `do not count if they are too long`() {
         let longest = String(repeating: "x", count: 3900)
         #expect(found(["__Host-martlet=\(longest)"]) == "session=\(longest)")
-        #expect(found(["__Host-martlet=\(longest)x"]) == "browser.cookie_too_long")
+        #expect(found(["__Host-martlet=\(longest)x"]) == "browser.cookie_too_long not ")
         #expect(found(["other=\(longest)x"]) == "")
     }
 
@@ -88,7 +109,7 @@ private func forwarded(_ value: String) -> String? {
             ("__Host-martlet=x", nil), ("a=1; __Host-martlet=x", "a=1"), ("__Host-martlet=x; a=1", "a=1"),
             ("a=1; __Host-martlet=x; b=2", "a=1; b=2"), ("a=1;__Host-martlet=x;b=2", "a=1;b=2"),
             ("__Host-martlet=x; a=1; b=2; __Host-martlet-start=s; c=3; __Host-martlet-form=f", "a=1; b=2; c=3"),
-            ("__Host-martlet=x; __Host-martlet-start=s", nil), ("__Host-martlet=x; ", nil),
+            ("__Host-martlet=x; __Host-martlet-start=s; __Host-martlet-start-0123456789abcdef=s", nil), ("__Host-martlet=x; ", nil),
             ("; __Host-martlet=x;;", nil),
             ("a=1; a=2; __Host-martlet=x; a=1", "a=1; a=2; a=1"), ("a=\"1, 2\"; __Host-martlet=x", "a=\"1, 2\""),
             ("a; __Host-martlet=x; =b", "a; =b"), ("a = 1 ;  b=2; __Host-martlet=x", "a = 1 ;  b=2"),
@@ -101,7 +122,8 @@ private func forwarded(_ value: String) -> String? {
 
     @Test(arguments: [
         ("__Host-martlet=x; Path=/; Secure", true), ("__Host-martlet-start=; Max-Age=0", true),
-        ("__Host-martlet-form=x", true), ("__HOST-Martlet=x", true), ("  __Host-martlet =x", true),
+        ("__Host-martlet-form=x", true), ("__Host-martlet-start-0123456789abcdef=x", true),
+        ("__Host-martlet-starts=x", false), ("__HOST-Martlet=x", true), ("  __Host-martlet =x", true),
         ("__Host-martlet", true), ("=__Host-martlet=x", true), (" = __host-martlet-start=x; Path=/", true),
         ("=__Host-martlet", true), ("session=x", false), ("__Host-session=x", false), ("__Host-martlet2=x", false),
         ("a=__Host-martlet=x", false), ("a=1; __Host-martlet=x", false), ("", false), ("=", false), ("=a=1", false),
@@ -114,7 +136,7 @@ private func forwarded(_ value: String) -> String? {
 
     @Test func `have names of their own on loopback`() {
         let plain = GatewayCookies(name: "martlet", isSecure: false, sameSite: .lax, maximumAge: .zero)
-        #expect(found(["martlet=x; martlet-start=s; __Host-martlet=y"], plain) == "session=x start=s")
+        #expect(found(["martlet=x; martlet-form=f; __Host-martlet=y"], plain) == "session=x form=f")
     }
 }
 
@@ -151,7 +173,7 @@ private func forwarded(_ value: String) -> String? {
             name: String(repeating: "n", count: 64), isSecure: true, sameSite: .strict, maximumAge: .seconds(34_560_000)
         )
         let value = String(repeating: "x", count: 3900)
-        for cookie in [longest.session, longest.start, longest.form] {
+        for cookie in [longest.session, longest.start("0123456789abcdef"), longest.form] {
             #expect(try cookie.text(value).utf8.count <= 4096)
             #expect(throws: BrowserError(.browserCookieTooLong, "")) { try cookie.text(value + "x") }
         }

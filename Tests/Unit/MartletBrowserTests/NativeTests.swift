@@ -14,7 +14,10 @@ private func request(
     do throws(BrowserError) {
         let request = try AppRequest(
             redirect: redirect, challenge: challenge, method: method, state: state,
-            redirects: ["com.example.app:/cb", "https://app.example.com/cb?x=1"])
+            redirects: [
+                "com.example.app:/cb", "https://app.example.com/cb?x=1", "http://127.0.0.1/cb", "http://[::1]/cb?x=1",
+                "http://localhost:5173/cb",
+            ])
         return (request, "")
     } catch {
         return (nil, error.code.rawValue)
@@ -65,10 +68,22 @@ private func request(
     @Test(
         arguments: [
             nil, "", "com.example.app:/CB", "com.example.app:/cb/", "com.example.app:/cb?x", "com.example.app:/cb#x",
+            "http://127.0.0.1:0/cb", "http://127.0.0.1:65536/cb", "http://127.0.0.1:/cb", "http://127.0.0.1:80/cb/",
+            "http://127.0.0.1:80@evil.example/cb", "http://127.0.0.1.evil.example/cb", "http://127.0.0.1:80",
+            "http://127.0.0.2:80/cb", "http://[::1]:80/cb", "http://localhost:5174/cb", "https://127.0.0.1:80/cb",
             "https://app.example.com/cb", "javascript:alert(1)", "com.example.app:/c\u{62}\u{301}",
         ] as [String?])
     func `has no other redirect`(_ redirect: String?) {
         #expect(request(redirect: redirect).code == "browser.redirect_unknown")
+    }
+
+    @Test(arguments: [
+        "http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb", "http://[::1]:8080/cb?x=1",
+        "http://localhost:5173/cb",
+    ])
+    func `ends at any port of a loopback address`(_ redirect: String) {
+        let app = request(redirect: redirect).request
+        #expect(app?.location(error: "e").hasPrefix(redirect) == true)
     }
 
     @Test func `needs a challenge, and a short state`() {

@@ -20,8 +20,8 @@ private func app(state: String? = "s") throws -> SignInAttempt.Destination {
             redirects: ["com.example.app:/cb"]))
 }
 
-private func pages(_ attempts: SignInAttempts) -> [String] {
-    attempts.all.map { if case .page(let target) = $0.destination { target } else { "app" } }
+private func page(_ attempt: SignInAttempt) -> String {
+    if case .page(let target) = attempt.destination { target } else { "app" }
 }
 
 /// The code of the error, or an empty text.
@@ -35,130 +35,122 @@ private func code(_ body: () throws(BrowserError) -> Void) -> String {
 }
 
 @Suite struct `Sign-ins of a browser` {
-    @Test func `come back from its cookie`() throws {
-        var attempts = SignInAttempts()
+    @Test func `come back from their cookies`() throws {
         let first = try attempt("apple", .page("/orders?id=1"))
-        let second = try SignInAttempt(provider: "wechat", purpose: .link, destination: try app(), now: start)
+        let session = SignInAttempt.Session(subject: "usr_1", id: "s1")
+        let second = try SignInAttempt(
+            provider: "wechat", purpose: .link, destination: try app(), session: session, now: start)
         let third = try attempt("oidc", try app(state: nil))
-        for one in [first, second, third] { try attempts.add(one, now: start) }
-        let value = try #require(try seal.seal(attempts))
-        #expect(value.utf8.allSatisfy(CookieValue.isMember))
-        var opened = seal.open(Array(value.utf8))
-        #expect(opened.all.map(\.destination) == [first.destination, second.destination, third.destination])
-        for original in [second, first, third] {
-            let taken = try opened.take(state: original.state, provider: original.provider, now: start)
-            #expect(taken.purpose == original.purpose && taken.created == start)
-            #expect(taken.nonce == original.nonce && taken.verifier == original.verifier)
-            #expect(taken.usedKey == original.usedKey && taken.challenge == original.challenge)
+        for original in [first, second, third] {
+            let value = try #require(try seal.seal(original))
+            #expect(value.utf8.allSatisfy(CookieValue.isMember))
+            let opened = try #require(seal.open(Array(value.utf8)))
+            #expect(opened.destination == original.destination && opened.session == original.session)
+            #expect(opened.provider == original.provider && opened.purpose == original.purpose)
+            #expect(opened.created == start && opened.nonce == original.nonce && opened.verifier == original.verifier)
+            #expect(opened.usedKey == original.usedKey && opened.challenge == original.challenge)
+            #expect(opened.cookieID == original.cookieID)
         }
-        #expect(try seal.seal(opened) == nil)
     }
 
     @Test func `have values of their own that every provider takes`() throws {
         let (one, other) = (try attempt(), try attempt())
-        let values = [one, other].flatMap { [$0.state, $0.nonce, $0.verifier, $0.usedKey, $0.challenge] }
+        let values = [one, other].flatMap {
+            [$0.state, $0.nonce, $0.verifier, $0.usedKey, $0.challenge, $0.cookieID]
+        }
         #expect(Set(values).count == values.count)
+        #expect(one.cookieID.utf8.count == SignInAttempt.cookieIDLength && !one.state.contains(one.cookieID))
         #expect(one.state.utf8.count == 64 && one.state.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) })
         #expect(one.verifier.utf8.count == 43 && CodeChallenge(verifier: one.verifier).text == one.challenge)
     }
 
-    @Test func `are taken once, by their state, with their provider, in ten minutes`() throws {
+    @Test func `are found by their state, and completed with their provider, in ten minutes`() throws {
         var attempts = SignInAttempts()
         let kept = try attempt()
-        try attempts.add(kept, now: start)
-        #expect(
-            code { () throws(BrowserError) in _ = try attempts.take(state: "", provider: "apple", now: start) }
-                == "browser.attempt_unknown")
-        let other = try attempt().state
-        #expect(
-            code { () throws(BrowserError) in _ = try attempts.take(state: other, provider: "apple", now: start) }
-                == "browser.attempt_unknown")
-        _ = try attempts.take(state: kept.state, provider: "apple", now: start.advanced(bySeconds: 599))
-        #expect(
-            code { () throws(BrowserError) in _ = try attempts.take(state: kept.state, provider: "apple", now: start) }
-                == "browser.attempt_unknown")
+        for one in [try attempt(), kept, try attempt()] { attempts.add(one, bytes: 100) }
+        #expect(try attempts.find(state: kept.state).cookieID == kept.cookieID)
+        for other in ["", try attempt().state, String(kept.state.dropLast())] {
+            #expect(
+                code { () throws(BrowserError) in _ = try attempts.find(state: other) } == "browser.attempt_unknown")
+        }
         for (provider, seconds, expected) in [
-            ("wechat", 0, "browser.attempt_provider"), ("apple", 600, "browser.attempt_expired"),
+            ("apple", 599, ""), ("wechat", 0, "browser.attempt_provider"), ("apple", 600, "browser.attempt_expired"),
             ("apple", -61, "browser.attempt_expired"), ("apple", -60, ""),
         ] as [(String, Int64, String)] {
-            attempts = SignInAttempts()
-            try attempts.add(kept, now: start)
             let now = start.advanced(bySeconds: seconds)
-            let found = code { () throws(BrowserError) in
-                _ = try attempts.take(state: kept.state, provider: provider, now: now)
-            }
-            #expect(found == expected)
-            #expect(attempts.isEmpty, "used, whatever the outcome")
+            #expect(code { () throws(BrowserError) in try kept.check(provider: provider, now: now) } == expected)
         }
+    }
+
+    /// The pages of the attempts that go with one more.
+    private func gone(_ attempts: [SignInAttempt], bytes: Int = 100, at now: UnixTime = start) -> [String] {
+        var all = SignInAttempts()
+        for attempt in attempts { all.add(attempt, bytes: bytes) }
+        return all.superseded(byOneMoreOf: bytes, now: now).map(page)
     }
 
     @Test func `are at most five, and the oldest goes`() throws {
-        var attempts = SignInAttempts()
-        for number in 1...7 { try attempts.add(try attempt("apple", .page("/\(number)")), now: start) }
-        #expect(pages(attempts) == ["/3", "/4", "/5", "/6", "/7"])
-        let later = start.advanced(bySeconds: 600)
-        try attempts.add(try attempt("apple", at: later, .page("/8")), now: later)
-        #expect(pages(attempts) == ["/8"])
+        let attempts = try (1...7).map { number in
+            try attempt("apple", at: start.advanced(bySeconds: Int64(number)), .page("/\(number)"))
+        }
+        #expect(gone(Array(attempts[..<4])) == [])
+        #expect(gone(Array(attempts[..<5])) == ["/1"])
+        #expect(gone(attempts.reversed()) == ["/1", "/2", "/3"])
+        let later = start.advanced(bySeconds: 603)
+        #expect(gone(Array(attempts[..<4]), at: later) == ["/1", "/2", "/3"])
     }
 
-    @Test func `fit into a cookie, and the newest is complete`() throws {
-        var attempts = SignInAttempts()
+    @Test func `leave room in the head of a request`() throws {
+        let attempts = try (1...4).map { number in
+            try attempt("apple", at: start.advanced(bySeconds: Int64(number)), .page("/\(number)"))
+        }
+        #expect(gone(Array(attempts[..<2]), bytes: 3000) == [])
+        #expect(gone(attempts, bytes: 3000) == ["/1", "/2"])
+    }
+
+    @Test func `fit into a cookie as a whole`() throws {
         let long = "/" + String(repeating: "a", count: ReturnRule.maximumBytes - 1)
         let provider = String(repeating: "p", count: 64)
-        for _ in 1...5 {
-            try attempts.add(try attempt(provider, .page(long)), now: start)
-            let value = try #require(try seal.seal(attempts))
-            #expect(value.utf8.count <= CookieValue.maximumBytes)
-            #expect(seal.open(Array(value.utf8)).all.count == attempts.all.count)
-        }
-        #expect(pages(attempts) == ["/", "/", "/", "/", long])
-        // Apps of the largest size: the oldest go.
         let redirect = "com.example.app:/" + String(repeating: "r", count: 495)
         let largest = SignInAttempt.Destination.app(
             try AppRequest(
                 redirect: redirect, challenge: CodeChallenge(verifier: "v").text, method: "S256",
                 state: String(repeating: "s", count: 512), redirects: [redirect]))
-        for _ in 1...5 { try attempts.add(try attempt(provider, largest), now: start) }
-        #expect(attempts.all.count == 2)
-        #expect(try #require(try seal.seal(attempts)).utf8.count <= CookieValue.maximumBytes)
-        let tooLarge = try attempt(String(repeating: "p", count: 65))
-        #expect(
-            code { () throws(BrowserError) in try attempts.add(tooLarge, now: start) } == "browser.attempt_too_large")
+        for destination in [.page(long), largest] {
+            let value = try #require(try seal.seal(try attempt(provider, destination)))
+            #expect(value.utf8.count <= CookieValue.maximumBytes)
+            #expect(seal.open(Array(value.utf8))?.destination == destination)
+        }
+        #expect(try seal.seal(try attempt(provider + "p")) == nil)
+        #expect(try seal.seal(try attempt("apple", .page(String(repeating: "a", count: 2900)))) == nil)
     }
 
     @Test func `cannot be read, changed or used elsewhere`() throws {
-        var attempts = SignInAttempts()
         let kept = try attempt("apple", .page("/secret-page"))
-        try attempts.add(kept, now: start)
-        let value = Array(try #require(try seal.seal(attempts)).utf8)
-        #expect(try seal.seal(attempts) != String(decoding: value, as: UTF8.self), "sealed anew")
-        #expect(AttemptSeal(key: Secret([UInt8](repeating: 8, count: 32))).open(value).isEmpty)
+        let value = Array(try #require(try seal.seal(kept)).utf8)
+        #expect(try seal.seal(kept) != String(decoding: value, as: UTF8.self), "sealed anew")
+        #expect(AttemptSeal(key: Secret([UInt8](repeating: 8, count: 32))).open(value) == nil)
         let raw = Secret([UInt8](repeating: 7, count: 32))
         let bytes = try #require(Base64URL.decode(value))
         #expect(AES256GCM.open(bytes, with: raw, context: []) == nil, "a key of its own")
         for index in value.indices {
             var changed = value
             changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-            #expect(seal.open(changed).isEmpty)
+            #expect(seal.open(changed) == nil)
         }
         #expect(
-            seal.open([]).isEmpty && seal.open(Array(value.dropLast())).isEmpty && seal.open(value + [0x41]).isEmpty)
-        #expect(!"\(kept)".contains(kept.state) && !"\(attempts)".contains(kept.verifier))
+            seal.open([]) == nil && seal.open(Array(value.dropLast())) == nil && seal.open(value + [0x41]) == nil)
+        #expect(!"\(kept)".contains(kept.state) && !"\(kept)".contains(kept.verifier))
     }
 
     @Test func `are decoded from nothing else`() throws {
-        let encoded = AttemptCoding.encode([try attempt(), try attempt("wechat", try app())])
-        #expect(AttemptCoding.decode(encoded)?.count == 2)
-        #expect(encoded.count == AttemptCoding.size(try #require(AttemptCoding.decode(encoded))))
-        for count in 0..<encoded.count where count != 1 {
-            let rest = AttemptCoding.decode(Array(encoded.prefix(count)))
-            #expect(rest == nil || rest?.count == 1)
+        for one in [try attempt(), try attempt("wechat", try app())] {
+            let encoded = AttemptCoding.encode(one)
+            #expect(AttemptCoding.decode(encoded)?.state == one.state && encoded.count == AttemptCoding.size(one))
+            for count in 0..<encoded.count { #expect(AttemptCoding.decode(Array(encoded.prefix(count))) == nil) }
+            #expect(AttemptCoding.decode(encoded + [0]) == nil)
+            #expect(AttemptCoding.decode([2] + encoded.dropFirst()) == nil)
         }
-        #expect(AttemptCoding.decode([9]) == nil)
-        #expect(AttemptCoding.decode([2])?.isEmpty == true)
-        #expect(AttemptCoding.decode(encoded + [0]) == nil)
-        let six = AttemptCoding.encode(try (1...6).map { _ in try attempt() })
-        #expect(AttemptCoding.decode(six) == nil)
     }
 }
 

@@ -128,7 +128,7 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
         #expect(message("list", "ada", of: UserCommand.self) == "list takes no arguments")
         #expect(message("add", of: UserCommand.self) == "add requires NAME: the user's name")
         #expect(message("lst", of: EventsCommand.self) == "expected list or resend (did you mean 'list'?)")
-        #expect(message(of: ExplainCommand.self) == "--path or --url is required")
+        #expect(message(of: ExplainCommand.self) == "one of --path, --url, --login is required")
         #expect(message("--path", "/", "--url", "x", of: ExplainCommand.self) == "--url cannot be combined with --path")
         #expect(message("create", of: KeyCommand.self) == "--subject is required")
         #expect(message("--format", "xml", of: CheckCommand.self) == "--format must be text or json")
@@ -148,7 +148,7 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
             HelpPage(UserCommand.grammar).page(for: ["add"]).text
                 .hasPrefix("usage: martlet user add NAME [--verified] [--json] "))
         let explain = HelpPage(ExplainCommand.grammar).text
-        #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL) [--method METHOD]"), "\(explain)")
+        #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL | --login PROVIDER)\n"), "\(explain)")
     }
 
     @Test func `keeps what is for the program itself out of lists`() {

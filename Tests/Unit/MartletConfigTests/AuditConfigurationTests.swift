@@ -4,17 +4,20 @@ import MartletTesting
 import Testing
 
 @Suite struct `The configuration of the audit log` {
-    private func read(_ audit: String) -> (audit: AuditConfiguration?, lines: [String]) {
-        let decoded = decode(Array((minimalFile + "audit: \(audit)\n").utf8), file: "/etc/martlet/config.yaml")
+    private func read(
+        _ audit: String, in folder: String = "/etc/martlet"
+    ) -> (audit: AuditConfiguration?, lines: [String]) {
+        let decoded = decode(Array((minimalFile + "audit: \(audit)\n").utf8), file: "\(folder)/config.yaml")
         return (decoded.configuration?.audit, decoded.lines)
     }
 
-    @Test func `has destinations and a key`() {
+    @Test func `has destinations and a key`() throws {
+        let folder = try TemporaryFolder()
         let all = read(
-            "{ file: audit.log, syslog: \"udp://logs.example.com\", webhook: { url: \"https://a.example/x\", timeout: 1s, secret: s }, key: k }"
-        )
+            "{ file: audit.log, syslog: \"udp://logs.example.com\", webhook: { url: \"https://a.example/x\", timeout: 1s, secret: s }, key: k }",
+            in: folder.path)
         #expect(all.lines == [])
-        #expect(all.audit?.file?.value.text == "/etc/martlet/audit.log")
+        #expect(all.audit?.file?.value.text == "\(folder.path)/audit.log")
         #expect(all.audit?.syslog?.value == .udp(host: "logs.example.com", port: 514))
         let webhook = all.audit?.webhook
         #expect(webhook?.url.value.text == "https://a.example/x" && webhook?.timeout == .seconds(1))

@@ -30,7 +30,8 @@ private func browser(_ block: String, sessions: String = "{}") -> (BrowserConfig
               origin: https://app.example.com:8443
               cookie: { name: __Secure-app, same_site: strict, max_age: 0s }
               return_to: [https://WWW.example.org, "http://localhost:3000"]
-              native_redirects: [com.example.app:/cb, "com.example.app://cb?x=1", https://app.example.com/cb]
+              native_redirects: [com.example.app:/cb, "com.example.app://cb?x=1", https://app.example.com/cb, "http://127.0.0.1/cb"]
+              start: company
               pages:
                 title: 示例
                 logo_file: logo.svg
@@ -43,14 +44,16 @@ private func browser(_ block: String, sessions: String = "{}") -> (BrowserConfig
               register: true
             """)
         let browser = try #require(decoded, "\(lines)")
-        #expect(lines.isEmpty && browser.origin.value == "https://app.example.com:8443" && browser.registers)
+        #expect(lines.count == 1 && lines.first?.contains("without the prefix '__Host-'") == true, "\(lines)")
+        #expect(browser.origin.value == "https://app.example.com:8443" && browser.registers)
+        #expect(browser.start?.value == "company")
         #expect(browser.location.line == 5 && browser.location.column == 1)
         #expect(browser.cookie.name == "__Secure-app" && browser.cookie.sameSite == .strict)
         #expect(browser.cookie.isSecure && browser.cookie.maximumAge == .zero)
         #expect(browser.returnOrigins == ["https://www.example.org", "http://localhost:3000"])
         #expect(
             browser.nativeRedirects == [
-                "com.example.app:/cb", "com.example.app://cb?x=1", "https://app.example.com/cb",
+                "com.example.app:/cb", "com.example.app://cb?x=1", "https://app.example.com/cb", "http://127.0.0.1/cb",
             ])
         let pages = browser.pages
         #expect(pages.title == "示例" && pages.logo?.value.text == "etc/logo.svg" && pages.accent == "#00aa77")

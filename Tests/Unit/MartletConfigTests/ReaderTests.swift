@@ -139,7 +139,7 @@ private struct Strict: ConfigurationDecodable {
     @Test(arguments: [
         ("key: hunter2", "", "hunter2"), ("key: |\n  line 1\n  line 2", "", "line 1\nline 2"),
         ("key_file: s", "hunter2\n", "hunter2"),
-        ("key_file: s", "hunter2\r\n", "hunter2"), ("key_file: s", "a\n\n", "a\n"), ("key_file: s", " a ", " a "),
+        ("key_file: s", "hunter2\r\n", "hunter2"),
         ("key: 12345", "", "12345"),
     ])
     func `comes from the file or from another file`(_ yaml: String, _ file: String, _ expected: String) throws {
@@ -200,7 +200,7 @@ private struct Strict: ConfigurationDecodable {
     }
 
     @Test func `is bounded`() {
-        let (configuration, diagnostics) = load(String(repeating: "#", count: 1_048_577))
+        let (configuration, diagnostics) = load(String(repeating: "#", count: 16 * 1_048_576 + 1))
         #expect(configuration == nil && diagnostics.all.map(\.code) == [.configTooLarge])
     }
 

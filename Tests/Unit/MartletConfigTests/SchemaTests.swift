@@ -62,7 +62,8 @@ private func inner(
         let properties = try #require(kinds[0].object?["then"]?.object?["properties"]?.object)
         #expect(
             properties.members.map(\.name) == [
-                "greetings", "timeout", "app_secret", "app_secret_file", "kind", "bulkhead",
+                "greetings", "timeout", "app_secret", "app_secret_file", "kind", "bulkhead", "label", "icon_file",
+                "ca_file", "http_proxy", "no_proxy",
             ])
         #expect(properties["kind"]?.object?["const"]?.string == "greeting")
     }

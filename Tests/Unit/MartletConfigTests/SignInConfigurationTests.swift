@@ -65,7 +65,12 @@ private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (Ga
         ("https://app.example.com:8443", "https://app.example.com:8443"),
         ("http://[::1]:3000", "http://[::1]:3000"), ("http://localhost:80", "http://localhost"),
         ("https://app.example.com/", nil), ("https://app.example.com?x", nil), ("https://*.example.com", nil),
-        ("*", nil), ("ftp://example.com", nil), ("https://user@example.com", nil), ("https://", nil),
+        ("capacitor://localhost", "capacitor://localhost"), ("tauri://localhost", "tauri://localhost"),
+        ("ionic://localhost:8100", "ionic://localhost:8100"), ("my.app+x://Host-1", "my.app+x://Host-1"),
+        ("capacitor://localhost/", nil), ("capacitor://", nil), ("Capacitor://localhost", nil), ("1a://localhost", nil),
+        ("capacitor://a b", nil), ("capacitor://u@localhost", nil), ("capacitor:localhost", nil), ("file:///a", nil),
+        ("capacitor://localhost?x", nil), ("capacitor://*", nil), ("null", nil),
+        ("*", nil), ("https://user@example.com", nil), ("https://", nil),
     ])
     func `normalizes exact origins as browsers send them`(_ origin: String, _ expected: String?) {
         let (decoded, diagnostics) = configuration("sessions: { cors: { origins: ['\(origin)'] } }")

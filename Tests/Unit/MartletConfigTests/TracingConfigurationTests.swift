@@ -23,7 +23,7 @@ import Testing
             read("{ otlp: \"https://otel.example.com/base/\" }").tracing?.url
                 == "https://otel.example.com/base/v1/traces")
         #expect(
-            read("{ otlp: http://127.0.0.1:4318, sample: 0.05, parent: none }").tracing?.parent
+            read("{ otlp: http://127.0.0.1:4318, sample: 0.05%, parent: none }").tracing?.parent
                 == TracingConfiguration.Parent.none)
     }
 

@@ -105,7 +105,7 @@ import Testing
         ("X-Forwarded-Uri:", "X-Forwarded-Uri"), ("X-Forwarded-Uri: *", "X-Forwarded-Uri"),
         ("X-Forwarded-Uri: v1", "X-Forwarded-Uri"), ("X-Forwarded-Uri: /a b", "X-Forwarded-Uri"),
         ("X-Forwarded-Uri: /a#b", "X-Forwarded-Uri"), ("X-Forwarded-Uri: /a?b#c", "X-Forwarded-Uri"),
-        ("X-Forwarded-Uri: /\u{E9}", "X-Forwarded-Uri"), ("X-Original-URI: http://a/", "X-Original-URI"),
+        ("X-Original-URI: http://a/", "X-Original-URI"),
         ("X-Original-URL: /a", "X-Original-URL"), ("X-Original-URL: ftp://a/", "X-Original-URL"),
         ("X-Original-URL: http:///a", "X-Original-URL"), ("X-Original-URL: http://u@a/", "X-Original-URL"),
         ("X-Original-URL: http://a#b", "X-Original-URL"), ("X-Original-URL: http:", "X-Original-URL"),

@@ -86,6 +86,20 @@ import Testing
         #expect(decodeChunked(Array("0\r\nX: \(String(repeating: "y", count: 9000))".utf8)) == "request.bad_trailer")
     }
 
+    @Test(arguments: [
+        ("2   \r\nok\r\n0\r\n\r\n", "'ok'"), ("2\t\r\nok\r\n0 \r\n\r\n", "'ok'"),
+        ("2 ;a=b\r\nok\r\n0\r\n\r\n", "'ok'"), ("2 x\r\nok\r\n0\r\n\r\n", "upstream.bad_chunk"),
+        ("2 2\r\nok\r\n0\r\n\r\n", "upstream.bad_chunk"), (" 2\r\nok\r\n0\r\n\r\n", "upstream.bad_chunk"),
+        ("2 \nok\r\n0\r\n\r\n", "upstream.bad_chunk"),
+        ("2\(String(repeating: " ", count: 257))\r\nok\r\n0\r\n\r\n", "upstream.bad_chunk"),
+    ])
+    func `an upstream may pad its sizes, a client may not`(_ text: String, _ expected: String) {
+        let bytes = Array(text.utf8)
+        #expect(decodeChunked(bytes, isUpstream: true) == expected)
+        for cut in 0..<bytes.count { #expect(decodeChunked(bytes, cuts: [cut], isUpstream: true) == expected) }
+        #expect(decodeChunked(bytes).hasPrefix("'") == text.contains(";"))
+    }
+
     @Test func `blames the upstream for the upstream's chunks`() {
         #expect(decodeChunked(Array("x".utf8), isUpstream: true) == "upstream.bad_chunk")
         #expect(decodeChunked(Array("1\r\nxy".utf8), isUpstream: true) == "upstream.bad_chunk")

@@ -140,8 +140,11 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
         HeaderCase("the proxy's own of any family", binary(0x20, 0xFF, [1, 2, 3]), "local"),
         HeaderCase("extensions", binary(0x21, 0x11, ipv4Block + [1, 0, 2, 0x68, 0x32, 4, 0, 0]), "192.0.2.1 56324"),
         HeaderCase(
-            "the longest", binary(0x21, 0x11, ipv4Block + [4, 1, 0xF9] + [UInt8](repeating: 0, count: 505)),
+            "the longest", binary(0x21, 0x11, ipv4Block + [4, 0x0F, 0xF1] + [UInt8](repeating: 0, count: 4081)),
             "192.0.2.1 56324"),
+        HeaderCase(
+            "one byte more", binary(0x21, 0x11, ipv4Block + [4, 0x0F, 0xF2] + [UInt8](repeating: 0, count: 4082)),
+            "proxy_protocol.bad_length"),
         HeaderCase("a checksum", summed(), "192.0.2.1 56324"),
         HeaderCase("a checksum among others", summed(before: [1, 0, 1, 9], after: [4, 0, 1, 0]), "192.0.2.1 56324"),
         HeaderCase("a wrong checksum", summed(1), "proxy_protocol.bad_checksum"),
@@ -162,7 +165,7 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
         HeaderCase("too short for IPv4", binary(0x21, 0x11, ipv4Block, length: 11), "proxy_protocol.bad_length"),
         HeaderCase("too short for IPv6", binary(0x21, 0x21, ipv4Block), "proxy_protocol.bad_length"),
         HeaderCase("too short for a Unix socket", binary(0x21, 0x31, ipv6Block), "proxy_protocol.bad_length"),
-        HeaderCase("too long", binary(0x21, 0x11, ipv4Block, length: 521), "proxy_protocol.bad_length"),
+        HeaderCase("too long", binary(0x21, 0x11, ipv4Block, length: 4097), "proxy_protocol.bad_length"),
         HeaderCase("far too long", binary(0x20, 0x00, [], length: 65_535), "proxy_protocol.bad_length"),
         HeaderCase("a signature", ProxyHeader.signature, "incomplete"),
         HeaderCase("half an address", binary(0x21, 0x11, [192, 0], length: 12), "incomplete"),
@@ -187,7 +190,7 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
     }
 
     @Test func `never asks for more than its longest form`() {
-        for start in [Array("PROXY UNKNOWN".utf8), binary(0x21, 0x11, [], length: 520)] {
+        for start in [Array("PROXY UNKNOWN".utf8), binary(0x21, 0x11, [], length: 4096)] {
             let bytes = start + [UInt8](repeating: 0x20, count: ProxyHeader.longest - start.count)
             let outcome = ProxyHeader.parse(bytes.span)
             #expect(outcome != .needMore)

@@ -66,15 +66,18 @@ import Testing
     }
 
     @Test func `limits the token, the header and nesting`() {
-        let edge = 8192 - Self.header.utf8.count - Self.payload.utf8.count - 2
+        let edge = 16_384 - Self.header.utf8.count - Self.payload.utf8.count - 2
         #expect(Self.reason("\(Self.header).\(Self.payload).\(String(repeating: "A", count: edge / 4 * 4))") == nil)
         #expect(
             Self.reason("\(Self.header).\(Self.payload).\(String(repeating: "A", count: edge + 1))") == .tokenTooLarge)
+        let token = Array("\(Self.header).\(Self.payload).AAAA".utf8)
+        #expect((try? CompactJWS(token, maximumLength: token.count)) != nil)
+        #expect(throws: JOSEError(.tokenTooLarge, "")) { try CompactJWS(token, maximumLength: token.count - 1) }
         func header(_ bytes: Int) -> String {
             Base64URL.encode(Array("{\"x\":\"\(String(repeating: "x", count: bytes - 8))\"}".utf8))
         }
-        #expect(Self.reason("\(header(1024)).\(Self.payload).AAAA") == nil)
-        #expect(Self.reason("\(header(1025)).\(Self.payload).AAAA") == .malformed)
+        #expect(Self.reason("\(header(8192)).\(Self.payload).AAAA") == nil)
+        #expect(Self.reason("\(header(8193)).\(Self.payload).AAAA") == .malformed)
         func nested(_ depth: Int) -> String {
             let arrays = depth - 1
             return Base64URL.encode(

@@ -114,9 +114,26 @@ import Testing
 
     static let fields = [
         #","crit":["exp"],"exp":1"#, #","crit":[]"#, #","crit":["b64"],"b64":false"#, #","b64":true"#,
-        #","b64":false"#, #","cty":"JWT""#, #","cty":"x""#, #","zip":"DEF""#, #","enc":"A128GCM""#,
-        #","jku":"https://keys.example""#, #","jwk":{}"#, #","x5c":[]"#, #","typ":"JOSE""#,
+        #","b64":false"#, #","cty":"JWT""#, #","cty":"jwt""#, #","cty":"application/JWT""#, #","zip":"DEF""#,
+        #","enc":"A128GCM""#, #","jwk":{}"#, #","jwk":null"#, #","typ":"JOSE""#, #","typ":"jwtx""#, #","typ":"""#,
+        #","typ":"application/""#, #","typ":"text/jwt""#, #","typ":null"#,
     ]
+
+    static let ignored = [
+        #","x5t":"HlC0R12skxNZ1WQwmjOF_6t_tDE""#, #","x5t#S256":"AAAA""#, #","x5c":["MIIB"]"#, #","cty":"json""#,
+        #","jku":"https://evil.example/keys""#, #","x5u":"https://evil.example/chain""#, #","more":{"a":[1]}"#,
+        #","typ":"jwt""#, #","typ":"application/JWT""#,
+    ]
+
+    @Test(arguments: ignored)
+    func `fields that are not understood are ignored, and the key is the one of the set`(field: String) throws {
+        for name in Self.names {
+            let algorithm = try Self.kind(name).algorithms[0].rawValue
+            #expect(try Self.result(Self.token(algorithm, kid: name, field), allowing: Self.everything) == "good")
+        }
+        let jws = try CompactJWS(Array(Self.token("RS256", kid: "RSA", field).utf8))
+        #expect((try? jws.checkNoUnusualFields()) == nil || field.contains("more"))
+    }
 
     @Test(arguments: fields)
     func `fields that change the meaning of a token are rejected for every algorithm`(field: String) throws {

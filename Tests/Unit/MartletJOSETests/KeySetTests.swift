@@ -113,22 +113,74 @@ import Testing
                 == ["RSA"])
     }
 
-    @Test func `skips short keys and all keys with a duplicate ID`() throws {
+    @Test func `skips short keys`() throws {
         let rsa = try Self.entry(Self.rsa.get())
-        let twin = try Self.entry(Self.elliptic.get(), Change(name: "kid", value: "\"RSA\""))
         #expect(try Self.set([Self.entry(Self.weak.get()), rsa]).keys.keys.map(\.text) == ["RSA"])
-        #expect(try Self.set([rsa, twin, Self.entry(Self.elliptic.get())]).keys.keys.map(\.text) == ["EC"])
-        #expect(throws: JOSEError(.badKeySet, "")) { try Self.set([rsa, rsa]) }
+    }
+
+    /// Whether each key's signature verifies with the key of this ID.
+    static func verifies(
+        _ set: KeySet, _ id: String, _ key: SigningKey, as algorithm: SignatureAlgorithm
+    ) throws -> Bool {
+        let message = Array("x".utf8)
+        let signature = try key.signature(over: message, as: algorithm.rawValue)
+        let name = try #require(KeyID(id))
+        return try #require(set.keys[name]).verify(signature: signature, signingInput: message, as: algorithm)
+    }
+
+    @Test func `a key that cannot verify is no second one with the same ID`() throws {
+        let (rsa, other) = (try Self.rsa.get(), try SigningKey("RSA"))
+        for change in [
+            Change(name: "use", value: "\"enc\""), Change(name: "alg", value: "\"RSA-OAEP\""),
+            Change(name: "key_ops", value: "[\"decrypt\"]"), Change(name: "n", value: "\"AQAB\""),
+        ] {
+            for entries in [[try Self.entry(rsa), try Self.entry(other, change)]].flatMap({ [$0, $0.reversed()] }) {
+                let set = try Self.set(Array(entries))
+                #expect(try Self.verifies(set, "RSA", rsa, as: .rs256) && !Self.verifies(set, "RSA", other, as: .rs256))
+                #expect(set.skipped.map(\.id?.text) == ["RSA"])
+            }
+        }
+    }
+
+    @Test func `of several keys with one ID, kind and algorithm choose, then each is tried`() throws {
+        let (rsa, other, curve) = (try Self.rsa.get(), try SigningKey("RSA"), try SigningKey("RSA", .p256))
+        let set = try Self.set(
+            [
+                Self.entry(rsa, Change(name: "alg", value: "\"RS384\"")), Self.entry(rsa), Self.entry(other),
+                Self.entry(curve),
+            ], [.rs256, .rs384, .es256])
+        #expect(set.skipped.isEmpty && set.onlyKey != nil)
+        #expect(try Self.verifies(set, "RSA", rsa, as: .rs256) && Self.verifies(set, "RSA", rsa, as: .rs384))
+        #expect(try Self.verifies(set, "RSA", other, as: .rs256) && Self.verifies(set, "RSA", curve, as: .es256))
+        #expect(try !Self.verifies(set, "RSA", other, as: .rs384))
+        let key = try #require(set.onlyKey)
+        #expect(key.algorithms == [.rs384, .rs256, .es256])
+        #expect(!key.verify(signature: [1], signingInput: [1], as: .rs256))
+    }
+
+    @Test func `at most four keys with one ID are tried`() throws {
+        let keys = try (0..<5).map { _ in try SigningKey("EC", .p256) }
+        let set = try Self.set([Self.entry(keys[0])] + keys.map { try Self.entry($0) })
+        for (index, key) in keys.enumerated() { #expect(try Self.verifies(set, "EC", key, as: .es256) == (index < 4)) }
+        #expect(set.skipped.map(\.reason) == ["too many keys have this kid"])
+    }
+
+    @Test func `the only usable key may be without an ID`() throws {
+        let encrypting = try Self.entry(Self.elliptic.get(), Change(name: "use", value: "\"enc\""))
+        let set = try Self.set([encrypting, Self.entry(Self.rsa.get(), Change(name: "kid", value: nil))])
+        #expect(set.onlyKey != nil)
     }
 
     @Test(arguments: ["n", "e"])
-    func `skips an RSA key with a leading zero byte`(member: String) throws {
+    func `drops leading zero bytes of an RSA key`(member: String) throws {
         let value = try #require(try Self.rsa.get().jwk()[member])
         let bytes = try #require(Base64URL.decode(Array(value.utf8)))
         let change = Change(name: member, value: "\"\(Base64URL.encode([0] + bytes))\"")
         let set = try Self.set([Self.entry(Self.rsa.get(), change), Self.entry(Self.elliptic.get())])
-        #expect(set.keys.keys.map(\.text) == ["EC"])
-        #expect(set.skipped.map(\.reason) == ["'\(member)' has a leading zero byte"])
+        #expect(set.skipped.isEmpty && set.keys.count == 2)
+        #expect(try Self.verifies(set, "RSA", Self.rsa.get(), as: .rs256))
+        let id = try #require(KeyID("RSA"))
+        #expect(try set.keys[id]?.parts.thumbprint == Self.set([Self.entry(Self.rsa.get())]).keys[id]?.parts.thumbprint)
     }
 
     @Test func `limits the document`() throws {

@@ -145,6 +145,29 @@ private final class Waiting: TokenWaiting {
         #expect(table.take(key(2), Self.rate, at: time.value) == .ask)
     }
 
+    @Test func `a store that is slower than requests wait is unavailable, and says so once, until it is quick again`() {
+        let changes = Box<[Bool]>([])
+        let time = time
+        let slow = StoreClient(store, longestWait: 75 * Self.millisecond, clock: { time.value }) { isAway in
+            changes.withLock { $0.append(isAway) }
+        }
+        let table = SharedRateTable(entries: 100, client: slow)
+        for _ in 0..<3 {
+            store.hold()
+            _ = join(table)
+            time.withLock { $0 += 80 * Self.millisecond }
+            slow.timedOut(at: time.value)
+            store.release()
+        }
+        #expect(slow.isAway && changes.value == [true])
+        #expect(table.take(key(2), Self.rate, at: time.value) == .unavailable)
+        // Its own probe ends it, and so does time without requests.
+        time.withLock { $0 += 61_000 * Self.millisecond }
+        #expect(!slow.isAway)
+        #expect(table.take(key(2), Self.rate, at: time.value) == .unavailable)
+        #expect(changes.value == [true, false] && !slow.isAway)
+    }
+
     @Test func `a token that is given back is the store's again`() {
         let table = SharedRateTable(entries: 100, client: client)
         for _ in 0..<9 { #expect(join(table).allowed == [true]) }

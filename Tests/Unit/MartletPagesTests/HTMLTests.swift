@@ -111,6 +111,13 @@ private let hostile = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>
             ])
     }
 
+    @Test func `leave out where forms lead to if that is not known`() throws {
+        let nonce = try #require(PageNonce("abc"))
+        #expect(
+            PageFields.fields(nonce: nonce, formOrigins: nil)[2].value
+                == "default-src 'none'; style-src 'nonce-abc'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'")
+    }
+
     @Test func `nonces are random and never more than one value`() {
         #expect(PageNonce().text.utf8.count == 22 && PageNonce() != PageNonce())
         for text in ["", "a b", "a'", "a;", "\"", "a\n", "a,b"] { #expect(PageNonce(text) == nil, "\(text)") }

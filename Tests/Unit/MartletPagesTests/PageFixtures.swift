@@ -47,8 +47,7 @@ enum PageFixture {
         requestID: String? = nil
     ) -> SignInPage {
         SignInPage(
-            providers: providers, password: form, notice: notice, requestID: requestID, registration: "/auth/register",
-            formOrigins: ["https://appleid.apple.com"])
+            providers: providers, password: form, notice: notice, requestID: requestID, registration: "/auth/register")
     }
 
     static func register(_ error: RegistrationError? = nil) -> RegisterPage {

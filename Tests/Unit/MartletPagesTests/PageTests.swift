@@ -5,6 +5,18 @@ import Testing
 @testable import MartletPages
 
 @Suite struct `Pages` {
+    @Test(arguments: PageLanguage.allCases)
+    func `a prepared message is the page, but for what differs`(_ language: PageLanguage) throws {
+        let site = PageSite(title: "A <b>")
+        let prepared = PreparedMessage(.throttled(seconds: 1), of: site, in: language, signIn: "/auth/sign-in")
+        let page = prepared.render(requestID: "r<1", seconds: 90)
+        let context = PageContext(site: site, choice: LanguageChoice(language), nonce: page.nonce)
+        let whole = MessagePage(.throttled(seconds: 90), requestID: "r<1", signIn: "/auth/sign-in").render(in: context)
+        #expect(String(decoding: page.bytes, as: UTF8.self) == String(decoding: whole.bytes, as: UTF8.self))
+        #expect(page.fields.map(\.value) == whole.fields.map(\.value))
+        #expect(prepared.render(requestID: "r<1", seconds: 90).nonce != page.nonce)
+    }
+
     @Test(arguments: PageFixture.cases) func `are well formed and accessible in every language`(one: PageCase) {
         for language in PageLanguage.allCases {
             let checker = PageChecker(one.text(language))

@@ -29,7 +29,8 @@ import Testing
             guard let text = found[String(path.dropFirst())] else { throw PageFileError(path, isTooLarge: false) }
             return Array(text.utf8)
         }
-        #expect(templates != nil && errors == [] && found.count == PageTemplate.Name.allCases.count)
+        #expect(templates != nil && errors == [], "\(errors)")
+        #expect(found.count == PageTemplate.Name.allCases.count)
         var one = one
         one.site = PageSite(title: "Example", logo: "/auth/logo", templates: templates)
         for language in PageLanguage.allCases {

@@ -72,7 +72,8 @@ import Testing
 
     @Test(arguments: [
         (TokenType.none, nil), (.jwt, "JWT"), (.accessToken, "at+jwt"), (.accessToken, "application/at+jwt"),
-        (.other, "logout+jwt"), (.other, "dpop+jwt"), (.other, "secevent+jwt"), (.other, "jwt"), (.other, "AT+JWT"),
+        (.accessToken, "at+JWT"), (.accessToken, "Application/AT+JWT"), (.jwt, "jwt"), (.jwt, "application/jwt"),
+        (.other, "logout+jwt"), (.other, "dpop+jwt"), (.other, "secevent+jwt"), (.other, "text/jwt"),
         (.other, ""),
     ])
     func `accepts the types of its list, and never another`(type: TokenType, text: String?) throws {
@@ -125,20 +126,133 @@ import Testing
         }
     }
 
-    @Test(arguments: ["1.5", "-1", "1e3", "9999999999999", "\"1800000000\"", "true", "null", "[]"])
-    func `a time is a whole number of seconds`(text: String) throws {
+    @Test(arguments: ["-1", "-0", "1e12", "9999999999999", "1e999999999999", "\"1800000000\"", "true", "[]"])
+    func `a time is a number of seconds`(text: String) throws {
         let value = try JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 2, maximumBytes: 100))
-        #expect(TokenClaims.time(value) == nil)
+        #expect(TokenClaims.time(value) == nil && NumericDate(value) == nil)
         #expect(try Self.code(Self.token(Self.claims(["exp": value]))) == "partner.bad_times")
     }
 
-    @Test func `a claim that is absent is not null`() {
+    @Test(
+        arguments: [
+            ("1.5", 1, 2), ("1800000060.000001", 1_800_000_060, 1_800_000_061),
+            ("1800000060.000", 1_800_000_060, 1_800_000_060),
+            ("1.8e9", 1_800_000_000, 1_800_000_000), ("1.8E+09", 1_800_000_000, 1_800_000_000), ("0.0", 0, 0),
+            ("18000000005e-1", 1_800_000_000, 1_800_000_001), ("1e-9", 0, 1), ("0e999", 0, 0),
+            ("1799999999.99999999999999999999", 1_799_999_999, 1_800_000_000),
+            ("999999999999", 999_999_999_999, 999_999_999_999),
+        ] as [(String, Int64, Int64)])
+    func `a time may have a fraction`(text: String, floor: Int64, ceiling: Int64) throws {
+        let value = try JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 2, maximumBytes: 100))
+        let date = try #require(NumericDate(value))
+        #expect(date.floor.seconds == floor && date.ceiling.seconds == ceiling)
+    }
+
+    private static func number(_ text: String) throws -> JSONValue {
+        try JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 2, maximumBytes: 100))
+    }
+
+    @Test func `a fraction counts towards the stricter side`() throws {
+        func code(_ name: String, _ text: String, strict: Bool = false) throws -> ErrorCode? {
+            try Self.code(Self.token(Self.claims([name: Self.number(text)])), Self.checks { $0.isStrict = strict })
+        }
+        #expect(try code("exp", "\(Self.now + 1).5") == nil && code("exp", "\(Self.now).5") == "partner.expired")
+        #expect(try code("iat", "\(Self.now - 3600).25") == nil)
+        #expect(try code("iat", "\(Self.now - 3601).75") == "partner.too_old")
+        #expect(try code("iat", "\(Self.now + 60).1") == "partner.bad_times")
+        #expect(
+            try code("nbf", "\(Self.now + 59).9") == nil && code("nbf", "\(Self.now + 60).1") == "partner.not_yet_valid"
+        )
+        #expect(try code("auth_time", "\(Self.now + 60).1") == "partner.issued_in_future")
+        for name in ["exp", "iat", "nbf", "auth_time"] {
+            #expect(try code(name, "\(Self.now - 5).5", strict: true) == "partner.bad_times")
+            #expect(try code(name, "null", strict: true) == "partner.bad_times")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("\"1799999000\"", 1_799_999_000), ("\"2027-01-15T07:43:20.250Z\"", 1_799_999_000), ("null", nil),
+        ] as [(String, Int64?)])
+    func `auth_time may be a text`(text: String, seconds: Int64?) throws {
+        let key = try Self.verificationKey()
+        let token = try Self.token(Self.claims(["auth_time": Self.number(text)]))
+        var log = CheckLog(recorded: false)
+        let checked = try Self.checks().check(token, at: UnixTime(seconds: Self.now), log: &log) { _ in .key(key) }
+        #expect(checked.times.authTime?.seconds == seconds)
+        #expect(try Self.code(Self.token(Self.claims(["auth_time": "yesterday"]))) == "partner.bad_times")
+        #expect(try Self.code(token, Self.checks { $0.isStrict = true }) == "partner.bad_times")
+    }
+
+    @Test func `a claim that is null is absent`() throws {
         let claims = TokenClaims(["iss": "a", "nbf": .null, "iss": "b", "expx": 1])
         #expect(claims[.issuer] == "a")
-        #expect(claims[.notBefore] == .some(.null))
-        for name in TokenClaims.Name.allCases where name != .issuer && name != .notBefore {
-            #expect(claims[name] == nil)
+        for name in TokenClaims.Name.allCases where name != .issuer { #expect(claims[name] == nil) }
+        #expect(try Self.code(Self.token(Self.claims(["nbf": .null, "auth_time": .null]))) == nil)
+        #expect(try Self.code(Self.token(Self.claims(["exp": .null]))) == "partner.bad_times")
+    }
+
+    @Test func `without a limit of the age, iat may be missing`() throws {
+        let key = try Self.verificationKey()
+        let checks = Self.checks { $0.acceptsAnyAge = true }
+        var log = CheckLog(recorded: false)
+        func times(_ claims: JSONObject) throws -> TokenChecks.Times {
+            try checks.check(Self.token(claims), at: UnixTime(seconds: Self.now), log: &log) { _ in .key(key) }.times
         }
+        let none = try times(Self.claims(["iat": nil]))
+        #expect(none.issuedAt.seconds == 0 && none.authTime == nil && none.end.seconds == Self.now + 60)
+        let old = try times(Self.claims(["iat": 1000]))
+        #expect(old.issuedAt.seconds == 1000 && old.end.seconds == Self.now + 60)
+        let ahead = Self.claims(["iat": .integer(Self.now + 61), "exp": .integer(Self.now + 99)])
+        #expect(try Self.code(Self.token(ahead), checks) == "partner.issued_in_future")
+        #expect(try Self.code(Self.token(Self.claims(["iat": "x"])), checks) == "partner.bad_times")
+        #expect(try Self.code(Self.token(Self.claims(["iat": nil, "exp": nil])), checks) == "partner.bad_times")
+    }
+
+    @Test func `another claim may name the audience`() throws {
+        let nested = ClaimPath("act", "client")
+        for (path, claims): (ClaimPath, JSONObject) in [
+            ("client_id", Self.claims(["aud": nil, "client_id": "app"])),
+            (nested, Self.claims(["aud": "other", "act": ["client": ["x", "app"]]])),
+        ] {
+            let checks = Self.checks {
+                $0.audienceClaim = path
+                $0.audienceForm = .anyOf
+            }
+            #expect(try Self.code(Self.token(claims), checks) == nil)
+            #expect(try Self.code(Self.token(claims)) == "partner.bad_audience")
+            #expect(try Self.code(Self.token(Self.claims), checks) == "partner.bad_audience")
+        }
+    }
+
+    @Test func `names what was found`() throws {
+        let key = try Self.verificationKey()
+        func message(_ header: JSONObject, _ claims: JSONObject) throws -> String {
+            var log = CheckLog(recorded: false)
+            let checks = Self.checks { $0.audienceForm = .anyOf }
+            let token = try Self.token(header: header, claims)
+            do throws(TokenError) {
+                _ = try checks.check(token, at: UnixTime(seconds: Self.now), log: &log) { _ in .key(key) }
+            } catch { return error.message }
+            return ""
+        }
+        let header: JSONObject = ["alg": "ES256", "kid": "k"]
+        #expect(try message(header, Self.claims(["aud": ["web", "x"]])) == "aud is [web, x], not api or app")
+        #expect(try message(header, Self.claims(["aud": nil])) == "aud is neither a string nor a list, but absent")
+        #expect(
+            try message(header, Self.claims(["iss": "https://other.example"]))
+                == "iss is https://other.example, not https://issuer.example")
+        #expect(
+            try message(["alg": "RS256", "kid": "k"], Self.claims)
+                == "the algorithm is not allowed: alg is RS256, not ES256")
+        #expect(
+            try message(["alg": "ES256", "kid": "k", "typ": "at+jwt"], Self.claims)
+                == "the token's type is not JWT: typ is at+jwt")
+        var long = Self.claims
+        long["groups"] = .string(String(repeating: "g", count: 20_000))
+        #expect(
+            try message(header, long).hasPrefix("the token has 2")
+                && message(header, long).hasSuffix(" more than 16384"))
     }
 }
 

@@ -40,7 +40,7 @@ extension BrowserRules {
         takesCredentials: Bool = true, namedOrigin: [String] = []
     ) throws -> String {
         let parsed = try parse(method, fields)
-        let found = try BrowserRules.sample.cookies.find(in: parsed.bytes.span, parsed.head.fields)
+        let found = BrowserRules.sample.cookies.find(in: parsed.bytes.span, parsed.head.fields)
         let request = BrowserRules.Request(
             method: parsed.head.method, opensWebSocket: opensWebSocket, hasAuthorization: hasAuthorization,
             takesCredentials: takesCredentials, namedOrigin: namedOrigin)

@@ -26,6 +26,15 @@ import Testing
         }
         #expect(found.joined() == row.expected)
     }
+
+    @Test func `a client of HTTP/1.0 that does not keep its connection has left`() {
+        for flags in combinations(2) {
+            let halfClose = HalfClose(
+                in: .exchange, isTunnel: false, isRequestComplete: flags[0], isLast: true, hasOutput: flags[1])
+            #expect(halfClose == .abandon)
+        }
+        #expect(HalfClose(in: .head, isTunnel: false, isRequestComplete: false, isLast: true, hasOutput: true) == .closeAfterFlush)
+    }
 }
 
 @Suite struct DownstreamTimeoutTableTests {

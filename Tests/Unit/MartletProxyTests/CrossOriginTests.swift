@@ -93,7 +93,16 @@ import Testing
                 "access-control-allow-origin: *\r\nAccess-Control-X: 2\r\nAccess-Control: d\r\n", false,
                 "Access-Control: d\r\nX: 1\r\nVary: Origin\r\n"
             ),
-            ("Access-Control-Max-Age: 2\r\n", true, "Access-Control-Max-Age: 2\r\nX: 1\r\nVary: Origin\r\n"),
+            (
+                "Access-Control-Max-Age: 2\r\n", true,
+                "Access-Control-Max-Age: 2\r\nX: 1\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, "
+                    + "X-Request-Id\r\nVary: Origin\r\n"
+            ),
+            (
+                "grpc-status: 3\r\n", true,
+                "grpc-status: 3\r\nX: 1\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, "
+                    + "X-Request-Id, Grpc-Status, Grpc-Message\r\nVary: Origin\r\n"
+            ),
             ("Vary: Accept\r\n", false, "Vary: Accept\r\nX: 1\r\nVary: Origin\r\n"),
             ("vary: Accept,ORIGIN\r\n", false, "vary: Accept,ORIGIN\r\nX: 1\r\n"),
             ("Vary:origin\r\nVary: A\r\n", false, "Vary:origin\r\nVary: A\r\nX: 1\r\n"),

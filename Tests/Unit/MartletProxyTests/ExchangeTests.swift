@@ -167,7 +167,7 @@ import Testing
         exchange.request.hasContinued = true
         let after = exchange.awaitsContinue
         var response = UpstreamResponse()
-        let action = response.interim(status: 100, for: &exchange.request)
+        let action = response.interim(status: 100, bytes: 25, for: &exchange.request)
         #expect(before && !after && action == .discard)
     }
 }

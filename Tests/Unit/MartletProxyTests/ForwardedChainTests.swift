@@ -112,7 +112,7 @@ import Testing
         ("for=a;for=b, for=c", ["", "c"]), ("by=\"a\\\",for=b\";for=c", ["c"]), ("for=\"a b\"", ["a b"]),
     ])
     func `are empty where an element is malformed`(_ text: String, _ expected: [String]) {
-        let nodes = ForwardedNodes.nodes(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self) }
+        let nodes = ForwardedNodes.elements(of: Array(text.utf8)).map { String(decoding: $0.node, as: UTF8.self) }
         #expect(nodes == expected)
     }
 

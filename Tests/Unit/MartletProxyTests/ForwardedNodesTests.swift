@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct `Nodes that proxies name` {
     private func nodes(_ text: String) -> [String] {
-        ForwardedNodes.nodes(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self) }
+        ForwardedNodes.elements(of: Array(text.utf8)).map { String(decoding: $0.node, as: UTF8.self) }
     }
 
     private func address(_ text: String) -> String? {

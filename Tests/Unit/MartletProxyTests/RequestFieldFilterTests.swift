@@ -170,7 +170,10 @@ import Testing
         (["X-Forwarded-Proto: gopher"], .isTrusted, "192.0.2.1;X-Forwarded-Host: a"),
         (["X-Forwarded-Host: b"], .isTrusted, http), (["X-Forwarded-Host: b"], [.isTrusted, .isSecure], https),
         (["X-Forwarded-Proto: gopher", "X-Forwarded-Host: b"], .isTrusted, "192.0.2.1"),
-        (["Forwarded: for=x"], .isTrusted, "\(http);X-Forwarded-Host: a"),
+        (
+            ["Forwarded: for=x"], .isTrusted,
+            "\(http);X-Forwarded-Host: a;\(node);proto=http;host=\"a\""
+        ),
         (["Forwarded: for=x"], [], "\(http);X-Forwarded-Host: a;\(node);proto=http;host=\"a\""),
         (
             ["Forwarded: for=x", "Forwarded: for=y"], .isSecure,

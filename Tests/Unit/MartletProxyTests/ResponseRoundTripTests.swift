@@ -162,16 +162,16 @@ import Testing
         var response = UpstreamResponse()
         var request = RequestProperties()
         response.hasBegun = true
-        _ = response.interim(status: 103, for: &request)
+        _ = response.interim(status: 103, bytes: 40, for: &request)
         _ = response.start(
             framing: .length(5), keepsAlive: true, isStream: false, endsWithHead: false, forStream: false)
         _ = response.consume(2, isStream: false)
-        let before = (response.remaining, response.interimCount)
+        let before = (response.remaining, response.interimBytes)
         response.expect()
         let (hasBegun, isNone, remaining, count) = (
-            response.hasBegun, response.framing.isNone, response.remaining, response.interimCount
+            response.hasBegun, response.framing.isNone, response.remaining, response.interimBytes
         )
-        #expect(before == (3, 1))
+        #expect(before == (3, 40))
         #expect(!hasBegun && isNone && remaining == 0 && count == 0)
     }
 }

@@ -169,13 +169,14 @@ struct SwitchCase: CustomTestStringConvertible, Sendable {
             false),
         SwitchCase("an empty digest", ["Upgrade: websocket", "Sec-WebSocket-Accept:"], false),
         SwitchCase("the digest twice", ["Upgrade: websocket", accept, accept], false),
-        SwitchCase("a length", ["Upgrade: websocket", accept, "Content-Length: 0"], false),
-        SwitchCase("chunks", ["Upgrade: websocket", accept, "Transfer-Encoding: chunked"], false),
+        SwitchCase("a length", ["Upgrade: websocket", accept, "Content-Length: 0"], true),
+        SwitchCase("chunks", ["Upgrade: websocket", accept, "Transfer-Encoding: chunked"], true),
+        SwitchCase("both", ["Upgrade: websocket", accept, "Content-Length: 5", "Transfer-Encoding: x"], true),
         SwitchCase("another protocol that was offered", of: "chat/2", ["Upgrade: Chat/2"], true),
         SwitchCase("a digest for another protocol", of: "chat/2", ["Upgrade: chat/2", accept, accept], true),
         SwitchCase("another version of it", of: "chat/2", ["Upgrade: chat/3"], false),
         SwitchCase("no version of it", of: "chat/2", ["Upgrade: chat"], false),
-        SwitchCase("a length for another protocol", of: "chat/2", ["Upgrade: chat/2", "Content-Length: 0"], false),
+        SwitchCase("a length for another protocol", of: "chat/2", ["Upgrade: chat/2", "Content-Length: 0"], true),
     ]
 }
 

@@ -1,5 +1,6 @@
 import MartletCore
 import MartletHTTP
+import MartletIO
 import MartletRouter
 
 @testable import MartletConfig
@@ -46,10 +47,12 @@ struct UpstreamHeadBench {
     ///   - host: the `Host` that the upstream gets.
     ///   - strip: the prefix that the route strips.
     ///   - remove: the headers that the route removes.
+    ///   - network: of trusted proxies, an IPv4 /24.
     ///   - locked: whether a route before it matches by method, below `/locked/`.
     init(
         host: UpstreamConfiguration.HostPolicy = .keep, strip: String? = nil, remove: [String] = [],
-        forwardsCredentials: Bool = false, locked: Bool = false, browser: BrowserRules? = nil
+        forwardsCredentials: Bool = false, locked: Bool = false, trusting network: String? = nil,
+        browser: BrowserRules? = nil
     ) {
         var last = Self.route("last")
         last.stripPrefix = strip.map { Located($0, at: Self.somewhere) }
@@ -73,10 +76,15 @@ struct UpstreamHeadBench {
             members: [EndpointConfiguration(Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere))],
             timeouts: UpstreamTimeouts(), host: host, balance: .roundRobin)
         let server = ServerConfiguration(
-            listeners: [], trustedProxies: [], limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
+            listeners: [], trustedProxies: Self.networks(network), limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
         snapshot = Snapshot(
             routes: table, upstreams: [Upstream(upstream)], providers: [], server: server,
             signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: [], browser: browser))
+    }
+
+    private static func networks(_ literal: String?) -> [AddressRange] {
+        guard let literal, let address = SocketEndpoint(literal: literal, port: 0) else { return [] }
+        return [AddressRange(network: address.addressBytes, prefixLength: 120)]
     }
 
     private static func route(_ name: String) -> RouteConfiguration {

@@ -109,15 +109,22 @@ import Testing
         var bench = UpstreamHeadBench()
         bench.isTrusted = true
         let ofProxies: Set = [
-            "X-Forwarded-Proto: eve", "X-Forwarded-Host: eve", "X-Forwarded-User: eve", "Forwarded: for=eve",
-            "X-Real-IP: eve", "Remote-User: eve", "X-Original-URL: /eve",
+            "X-Forwarded-Proto: eve", "X-Forwarded-Host: eve", "X-Forwarded-User: eve", "X-Real-IP: eve",
+            "Remote-User: eve", "X-Original-URL: /eve",
         ]
         for number in 0..<150 {
             let request = request(&random)
             let outcome = bench.write(request.text)
-            let chain = request.has("X-Forwarded-For: eve") ? "eve, 192.0.2.1" : "192.0.2.1"
+            let isForwarded = request.has("Forwarded: for=eve")
+            // A node without an address is unknown there.
+            let before = request.has("X-Forwarded-For: eve") ? "eve, " : isForwarded ? "unknown, " : ""
+            let chain = "\(before)192.0.2.1"
             #expect(outcome.fields("X-Forwarded-For") == ["X-Forwarded-For: \(chain)"], "run \(number)")
-            let found = outcome.lines.filter { $0.contains("eve") && !$0.hasPrefix("X-Forwarded-For") }
+            let extended = isForwarded ? ["Forwarded: for=eve, for=192.0.2.1;proto=http;host=\"a\""] : []
+            #expect(outcome.fields("Forwarded") == extended, "run \(number)")
+            let found = outcome.lines.filter { line in
+                line.contains("eve") && !["X-Forwarded-For:", "Forwarded:"].contains { line.hasPrefix($0) }
+            }
             #expect(found == request.lines.filter { ofProxies.contains($0) }, "run \(number)")
             #expect(outcome.fields("X-Forwarded-Proto").count == 1 && outcome.fields("X-Forwarded-Host").count == 1)
         }

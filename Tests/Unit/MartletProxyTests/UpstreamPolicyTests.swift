@@ -69,6 +69,8 @@ import Testing
         let bench = bench(3) { $0.policies.healthCheck = HealthCheckConfiguration() }
         let sick = [1, 2].map { EndpointHealth(identity($0), isHealthy: false, reason: "") }
         bench.directory.note(sick, now: 0)
+        // Before the first request, too.
+        #expect(panics(bench) == [true, true, true])
         #expect(Set(bench.choices(30)) == [0, 1, 2])
         #expect(panics(bench) == [true, true, true])
         bench.directory.note([EndpointHealth(identity(1), isHealthy: true, reason: "")], now: 0)

@@ -159,22 +159,22 @@ import Testing
     ) {
         var response = UpstreamResponse()
         var request = client.request
-        let action = response.interim(status: status, for: &request)
+        let action = response.interim(status: status, bytes: 1024, for: &request)
         #expect(action == expected)
         #expect(request.hasContinued == hasContinued)
     }
 
-    @Test(arguments: [100, 103]) func `sixteen interim responses are allowed, discarded ones included`(_ status: Int) {
+    @Test(arguments: [100, 103]) func `64 KiB of interim responses are allowed, discarded ones included`(_ status: Int) {
         var response = UpstreamResponse()
         var request = RequestProperties()
         for _ in 0..<2 {
             response.expect()
-            for _ in 0..<16 {
-                let action = response.interim(status: status, for: &request)
+            for _ in 0..<64 {
+                let action = response.interim(status: status, bytes: 1024, for: &request)
                 #expect(action == (status == 100 ? .discard : .forward))
             }
             for _ in 0..<2 {
-                let action = response.interim(status: status, for: &request)
+                let action = response.interim(status: status, bytes: 1024, for: &request)
                 #expect(action == .reject)
             }
         }
@@ -184,7 +184,7 @@ import Testing
         var response = UpstreamResponse()
         var request = Client(expectsContinue: true).request
         var actions: [UpstreamResponse.InterimAction] = []
-        for status in [103, 100, 103, 100] { actions.append(response.interim(status: status, for: &request)) }
+        for status in [103, 100, 103, 100] { actions.append(response.interim(status: status, bytes: 1024, for: &request)) }
         #expect(actions == [.forward, .forward, .forward, .discard])
     }
 

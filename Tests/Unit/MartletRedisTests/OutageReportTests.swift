@@ -61,21 +61,93 @@ import Testing
         #expect(changes.lost.isEmpty && changes.back.isEmpty)
     }
 
+    private static let command = RedisCommand([Array("GET".utf8), Array("k".utf8)], key: nil)
+
+    private func isNew(_ change: CommandFailures.Change?) -> Bool { if case .failing = change { true } else { false } }
+    private func isOver(_ change: CommandFailures.Change?) -> Bool {
+        if case .succeeding = change { true } else { false }
+    }
+
     @Test func `commands fail when several in a row have failed over a second`() {
-        var series = CommandSeries()
-        func isNew(_ change: CommandSeries.Change?) -> Bool { if case .failing = change { true } else { false } }
-        func isOver(_ change: CommandSeries.Change?) -> Bool { if case .succeeding = change { true } else { false } }
-        for _ in 0..<20 { #expect(series.ended(.tooManyRedirects, at: time(0)) == nil) }
-        #expect(series.failure == nil)
-        #expect(isNew(series.ended(.tooManyRedirects, at: time(1000))))
-        #expect(series.failure?.code == .redisTooManyRedirects)
-        #expect(series.ended(.timeout, at: time(1001)) == nil && series.failure?.code == .redisTimeout)
-        #expect(series.ended(.overloaded, at: time(1002)) == nil && series.failure?.code == .redisTimeout)
-        #expect(isOver(series.ended(nil, at: time(1003))) && series.failure == nil)
-        #expect(series.ended(nil, at: time(1004)) == nil)
-        for instant in 0..<4 { #expect(series.ended(.timeout, at: time(2000 + instant * 1000)) == nil) }
-        #expect(series.ended(nil, at: time(9000)) == nil)
-        for _ in 0..<9 { #expect(series.ended(.overloaded, at: time(20_000)) == nil) }
-        #expect(series.failure == nil)
+        var failures = CommandFailures()
+        func end(_ error: StoreError?, at instant: Int) -> CommandFailures.Change? {
+            failures.ended(Self.command.kind, error, at: time(instant))
+        }
+        for _ in 0..<20 {
+            let change = end(.tooManyRedirects, at: 0)
+            #expect(change == nil)
+        }
+        #expect(failures.failure == nil)
+        var change = end(.tooManyRedirects, at: 1000)
+        #expect(isNew(change) && failures.failure?.code == .redisTooManyRedirects)
+        change = end(.timeout, at: 1001)
+        #expect(isNew(change) && failures.failure?.code == .redisTimeout)
+        change = end(.overloaded, at: 1002)
+        #expect(change == nil && failures.failure?.code == .redisTimeout)
+        change = end(nil, at: 1003)
+        #expect(isOver(change) && failures.failure == nil)
+        change = end(nil, at: 1004)
+        #expect(change == nil)
+        for instant in 0..<4 { _ = end(.timeout, at: 2000 + instant * 1000) }
+        _ = end(nil, at: 9000)
+        for _ in 0..<9 { _ = end(.overloaded, at: 20_000) }
+        #expect(failures.failure == nil)
+    }
+
+    @Test(
+        arguments: [
+            "READONLY", "LOADING", "OOM", "MOVED", "CLUSTERDOWN", "MASTERDOWN", "NOPERM", "MISCONF", "NOREPLICAS",
+            "MAXCLIENTS", "UNKNOWNCOMMAND", "ERR",
+        ])
+    func `what a server says of itself counts at the first time, until that kind of command succeeds`(kind: String) {
+        let error = RedisErrorReply.storeError(kind)
+        let login = RedisScript("return 1"), read = Self.command
+        let digest = login.command("EVALSHA", [[1]], [], expecting: .anything)
+        let source = login.command("EVAL", [[1]], [], expecting: .anything)
+        #expect(digest.kind == source.kind && digest.kind != read.kind)
+        var failures = CommandFailures()
+        var change = failures.ended(source.kind, error, at: time(0))
+        #expect(isNew(change) && failures.failure?.code == error.code)
+        // Others succeed meanwhile, and the same again is no news.
+        change = failures.ended(read.kind, nil, at: time(1))
+        #expect(change == nil && failures.failure != nil)
+        change = failures.ended(source.kind, error, at: time(2))
+        #expect(change == nil)
+        change = failures.ended(digest.kind, nil, at: time(3))
+        // A node of a cluster may have the next key.
+        #expect(isOver(change) == (kind != "MOVED") && (failures.failure == nil) == (kind != "MOVED"))
+    }
+
+    @Test func `what was wrong is over for rare commands too, except for rights, which each needs`() {
+        for (kind, isOver) in [("OOM", true), ("NOPERM", false)] {
+            let error = RedisErrorReply.storeError(kind)
+            let rare = RedisCommand([Array("DEL".utf8)], key: nil)
+            var failures = CommandFailures()
+            _ = failures.ended(rare.kind, error, at: time(0))
+            _ = failures.ended(Self.command.kind, error, at: time(20_000))
+            _ = failures.ended(Self.command.kind, nil, at: time(20_001))
+            #expect((failures.failure == nil) == isOver)
+        }
+    }
+
+    @Test func `a connection that is accepted ends what prevented one, and a new master what its node lacked`() {
+        for (kind, endsConnected, endsMoved) in [
+            ("LOADING", true, false), ("MAXCLIENTS", true, false), ("READONLY", false, true), ("OOM", false, false),
+        ] {
+            var failures = CommandFailures()
+            _ = failures.ended(Self.command.kind, RedisErrorReply.storeError(kind), at: time(0))
+            var change = failures.connected(at: time(1))
+            #expect(isOver(change) == endsConnected && (failures.failure == nil) == endsConnected)
+            change = failures.moved(at: time(2))
+            #expect(isOver(change) == endsMoved, "\(kind)")
+        }
+    }
+
+    @Test func `a policy by which sessions are evicted is read`() {
+        func policy(_ text: String) -> EvictionPolicy? { EvictionPolicy(.bytes(Array(text.utf8))) }
+        let text = "# Memory\r\nused_memory:1\r\nmaxmemory_policy:allkeys-lru\r\nx:y\r\n"
+        #expect(policy(text)?.warning.contains("allkeys-lru") == true)
+        #expect(policy(text.replacing("allkeys-lru", with: "noeviction")) == nil)
+        #expect(policy("used_memory:1\r\n") == nil && EvictionPolicy(.error(kind: "NOPERM")) == nil)
     }
 }

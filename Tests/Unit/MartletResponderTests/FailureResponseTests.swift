@@ -79,8 +79,8 @@ import Testing
             written.fields == [
                 #"WWW-Authenticate: Bearer realm="martlet", error="insufficient_scope""#, "Retry-After: 7",
                 "Allow: GET", "Location: /b", "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
-                "Strict-Transport-Security: max-age=60", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-                "Connection: close, Upgrade",
+                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id", "Strict-Transport-Security: max-age=60",
+                "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Connection: close, Upgrade",
             ])
     }
 
@@ -90,10 +90,23 @@ import Testing
         #expect(WrittenFailure(unreadable).fields == ["Vary: Origin"])
         let readable = unreadable.readable(by: "https://a.example")
         #expect(
-            WrittenFailure(readable).fields == ["Vary: Origin", "Access-Control-Allow-Origin: https://a.example"])
+            WrittenFailure(readable).fields == [
+                "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
+                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id",
+            ])
         // They are copies.
         #expect(WrittenFailure(plain).fields.isEmpty)
         #expect(readable.status == 404 && readable.reason == plain.reason && !readable.closes)
+    }
+
+    @Test func `says how to authenticate again, and pages of other origins may read it`() {
+        let failure = Failure.stepUp(StepUpRequirement(maximumAge: 600, acr: "mfa"), "test.reason")
+        let written = WrittenFailure(failure.readable(by: "https://app.example.com"))
+        #expect(written.body.contains(#""code":"reauthentication_required","max_age":600,"acr_values":"mfa","#))
+        #expect(
+            written.head.contains(
+                "\r\nAccess-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id"))
+        #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid""#))
     }
 
     @Test func `the text of a challenge is that of its kind`() {
@@ -114,6 +127,43 @@ import Testing
                 #"\#(stepUp)A different authentication level is required", max_age=60, acr_values="mfa""#,
             ])
         #expect("WWW-Authenticate: \(Failure.basicChallenge)" == Self.basic)
+    }
+
+    @Test func `the code of a rejection says what to do, and the document how`() {
+        let stepUp = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 60, acr: "mfa"), "test.reason"))
+        #expect(stepUp.body.contains(#""code":"reauthentication_required","max_age":60,"acr_values":"mfa","request_id""#))
+        let recent = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 600), "test.reason"))
+        #expect(recent.body.contains(#""code":"reauthentication_required","max_age":600,"request_id""#))
+        #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid","request_id""#))
+        #expect(WrittenFailure(.certificateInvalid("test.reason")).body.contains(#""code":"credential_invalid""#))
+    }
+
+    @Test func `a page of another origin may read what tells it how to go on`() {
+        let readable = WrittenFailure(Failure.noRoute.readable(by: "capacitor://localhost"))
+        #expect(readable.fields.contains("Access-Control-Allow-Origin: capacitor://localhost"))
+        let exposed = "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id"
+        #expect(readable.fields.contains(exposed))
+        #expect(!WrittenFailure(Failure.noRoute.readable(by: nil)).fields.contains(exposed))
+    }
+
+    @Test func `a caller of gRPC-Web gets a status that all of its clients read`() {
+        var failure = Failure.throttled("test.reason", retryAfter: 7)
+        failure.rateFields = "RateLimit: x"
+        var out = ByteBuffer()
+        var date = ByteBuffer()
+        var id = ByteBuffer()
+        date.append("now")
+        id.append("r1")
+        unsafe failure.writeStatus(
+            as: .webText, into: &out, requestID: id.bytes, date: date, close: true, strictTransportSeconds: 9)
+        #expect(
+            String(decoding: out.array, as: UTF8.self) == """
+                HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web-text+proto\r\nCache-Control: no-store\r
+                Content-Length: 0\r\nGrpc-Status: 8\r\nGrpc-Message: throttled\r\nDate: now\r\nX-Request-Id: r1\r
+                Retry-After: 7\r\nRateLimit: x\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n\r\n
+                """)
+        let redirect = Failure.movedToHTTPS("https://a/")
+        #expect(!redirect.hasStatus(of: .web) && redirect.hasStatus(of: .http2) && failure.hasStatus(of: .web))
     }
 
     @Test func `a response is appended to what the buffer has`() {

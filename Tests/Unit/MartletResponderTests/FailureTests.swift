@@ -1,4 +1,5 @@
 import MartletCore
+import MartletHTTP
 import MartletProvider
 import Testing
 
@@ -30,7 +31,7 @@ import Testing
         date.append(text: Self.date)
         var requestID = ByteBuffer()
         requestID.append("r1")
-        unsafe failure.writeStatus(into: &out, requestID: requestID.bytes, date: date)
+        unsafe failure.writeStatus(as: .http2, into: &out, requestID: requestID.bytes, date: date)
         return String(decoding: out.array, as: UTF8.self)
     }
 

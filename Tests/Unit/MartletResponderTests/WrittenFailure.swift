@@ -1,4 +1,5 @@
 import MartletCore
+import MartletHTTP
 
 @testable import MartletResponder
 
@@ -29,7 +30,7 @@ struct WrittenFailure {
         var out = Self.buffer(prefix)
         let date = Self.buffer(Self.date)
         let requestID = Self.buffer("r1")
-        unsafe failure.writeStatus(into: &out, requestID: requestID.bytes, date: date)
+        unsafe failure.writeStatus(as: .http2, into: &out, requestID: requestID.bytes, date: date)
         text = String(decoding: out.array, as: UTF8.self)
         bodyBytes = 0
     }

@@ -106,7 +106,7 @@ import Testing
         let signer = try AssertionSigner(Self.configuration())
         let names = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "provider", "sid"]
         let caller = principal(JSONObject(names.map { ($0, "forged") } + [("tier", "gold")]))
-        let injection = Self.injection((names + ["tier"]).map { header("X-\($0)", .claim($0)) })
+        let injection = Self.injection((names + ["tier"]).map { header("X-\($0)", .claim(ClaimPath($0))) })
         #expect(
             try Self.claims(Self.line(signer, caller, injection).text, signer) == [
                 "iss": "https://gw.example.com", "aud": "api", "sub": "apple:001.abc", "provider": "apple",

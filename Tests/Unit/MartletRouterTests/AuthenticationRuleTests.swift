@@ -109,7 +109,7 @@ import Testing
 /// The names of conditions in logs and explanations.
 @Suite struct `A condition's name` {
     private static func claim(_ name: String) -> ConditionConfiguration {
-        .claim(name: name, test: .exists(true), inverted: false)
+        .claim(name: ClaimPath(name), test: .exists(true), inverted: false)
     }
 
     private static let names: [(ConditionConfiguration, String)] = [

@@ -98,6 +98,11 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         .init(.ascii, ["a", "b c"], "a,b c", join: ","),
         .init(.ascii, ["a,b"], nil, join: ",", reason: .headerSeparatorInside),
         .init(.ascii, ["a", "\u{fc}"], nil, join: ",", reason: .headerNotPrintable),
+        // JSON
+        .init(.json, ["a": ["b", nil]], #"{"a":["b",null]}"#), .init(.json, [], "[]"), .init(.json, true, "true"),
+        .init(.json, "J\u{fc}\u{1F4BB}\r\n\"", #""J\u00FC\uD83D\uDCBB\r\n\"""#), .init(.json, nil, nil),
+        .init(.json, .null, "[]", fallback: "[]"), .init(.json, ["\u{7f}": 1], #"{"\u007f":1}"#),
+        .init(.json, .string(long), nil, reason: .headerTooLong),
         // Length.
         .init(.percent, .string(long), long), .init(.percent, .string(long + "a"), nil, reason: .headerTooLong),
         .init(.percent, .string(String(repeating: "\u{fc}", count: 2_000)), nil, reason: .headerTooLong),
@@ -136,7 +141,10 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
     ) throws {
         var random = SeededGenerator(seed: 7)
         let table = try compiled([
-            route(set: [header("X-A", .claim("c"), encoding), header("X-B", .claim("l"), encoding, join: ",")])
+            route(set: [
+                header("X-A", .claim("c"), encoding),
+                header("X-B", .claim("l"), encoding, join: encoding == .json ? nil : ","),
+            ])
         ])
         for _ in 0..<500 {
             let scalars = (0..<Int.random(in: 0...20, using: &random)).compactMap { _ in
@@ -153,6 +161,27 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
                 #expect(line.dropLast().allSatisfy { (0x20...0x7E).contains($0) })
             }
         }
+    }
+
+    @Test func `take a member of a claim, and are omitted where there is none`() throws {
+        let path = ClaimPath("org", "tenant")
+        let set = [
+            header("X-Tenant", .claim(path)), header("X-Org", .claim("org"), .json),
+            header("X-Dots", .claim("org.tenant"), fallback: "none"),
+        ]
+        #expect(
+            try render(set, principal(["org": ["tenant": "t9"]])).0
+                == "X-Tenant: t9\r\nX-Org: {\"tenant\":\"t9\"}\r\nX-Dots: none\r\n")
+        #expect(try render(set, principal(["org.tenant": "t8"])).0 == "X-Dots: t8\r\n")
+        for claims: JSONObject in [["org": "text"], ["org": ["tenant"]], ["org": .null], ["org": ["tenant": .null]]] {
+            #expect(try !render(set, principal(claims)).0.contains("X-Tenant"))
+        }
+        // Two sets are one only if they name the same claim.
+        let table = try compiled([
+            route("a", path: glob("/a"), set: [header("X-A", .claim(path))]),
+            route("b", path: glob("/b"), set: [header("X-A", .claim(ClaimPath("\(path)")))]),
+        ])
+        #expect(table.injections.count == 2)
     }
 
     @Test func `default to subject, provider and a verified e-mail`() throws {

@@ -152,7 +152,7 @@ extension Policy {
     }
 
     private static func claim(_ name: String, _ test: ConditionConfiguration.Test) -> ConditionConfiguration {
-        .claim(name: name, test: test, inverted: false)
+        .claim(name: ClaimPath(name), test: test, inverted: false)
     }
 
     @Test func `hold when all conditions hold`() throws {
@@ -160,6 +160,34 @@ extension Policy {
         #expect(policy.decide(principal(["a": true, "b": 1]), now: Self.now) == Self.forever)
         #expect(policy.decide(principal(["a": true]), now: Self.now) == .denied(.policyClaimMismatch))
         #expect(policy.decide(principal(["b": 1]), now: Self.now) == .denied(.policyClaimMissing))
+    }
+
+    @Test(
+        arguments: [
+            ["_claim_names": ["groups": "src1"]], ["hasgroups": true], ["hasgroups": "true"],
+        ] as [JSONObject])
+    func `fail if the issuer says that a claim is elsewhere`(claims: JSONObject) throws {
+        let elsewhere = Decided.denied(.policyClaimElsewhere)
+        let staff = Self.claim("groups", .contains(.text("staff")))
+        #expect(try policy([staff]).decide(principal(claims), now: Self.now) == elsewhere)
+        #expect(try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(claims), now: Self.now) == elsewhere)
+        // What is not in the token is not absent.
+        for test in [ConditionConfiguration.Test.exists(false), .exists(true)] {
+            #expect(try policy([Self.claim("groups", test)]).decide(principal(claims), now: Self.now) == elsewhere)
+        }
+        let notBanned = ConditionConfiguration.claim(name: "groups", test: .contains(.text("banned")), inverted: true)
+        #expect(try policy([notBanned]).decide(principal(claims), now: Self.now) == elsewhere)
+        #expect(
+            try policy([Self.claim("role", .contains(.text("staff")))]).decide(principal(claims), now: Self.now)
+                == .denied(.policyClaimMissing))
+        var there = claims
+        there["groups"] = ["staff"]
+        #expect(try policy([staff]).decide(principal(there), now: Self.now) == Self.forever)
+        var other = claims
+        other["a"] = 1
+        #expect(
+            try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(other), now: Self.now)
+                == Self.forever)
     }
 
     @Test func `hold with any of a nested list`() throws {
@@ -193,6 +221,52 @@ extension Policy {
         #expect(absence.decide(nil, now: Self.now) == .denied(.policyNoPrincipal))
         #expect(absence.explain(nil, now: Self.now).map(\.failure) == [.policyNoPrincipal])
         #expect(try policy([]).explain(nil, now: Self.now).isEmpty)
+    }
+
+    private static let role = ConditionConfiguration.claim(
+        name: ClaimPath("realm_access", "roles"), test: .contains(.text("admin")), inverted: false)
+
+    @Test func `test a member of a claim, and name its path`() throws {
+        let policy = try policy([Self.role])
+        #expect(
+            policy.decide(principal(["realm_access": ["roles": ["user", "admin"]]]), now: Self.now) == Self.forever)
+        for (claims, code): (JSONObject, ErrorCode) in [
+            (["realm_access": ["roles": ["user"]]], .policyClaimMismatch), ([:], .policyClaimMissing),
+            (["realm_access": [:]], .policyClaimMissing), (["realm_access": .null], .policyClaimMissing),
+            (["realm_access": ["roles": .null]], .policyClaimMissing), (["realm_access": "text"], .policyClaimType),
+            (["realm_access": [["roles": ["admin"]]]], .policyClaimType), (["roles": ["admin"]], .policyClaimMissing),
+            (["realm_access.roles": ["admin"]], .policyClaimMissing),
+        ] {
+            #expect(policy.decide(principal(claims), now: Self.now) == .denied(code), "\(claims)")
+        }
+        let check = try #require(policy.explain(principal([:]), now: Self.now).first)
+        #expect(check.check == "authorize[0] [realm_access, roles]")
+        #expect(check.detail == "claim '[realm_access, roles]' contains 'admin': [realm_access, roles] is absent")
+    }
+
+    @Test func `may hold for callers without the claim, but not with another form of it`() throws {
+        for path in [ClaimPath("plan"), ClaimPath("org", "plan")] {
+            for inverted in [false, true] {
+                let condition = ConditionConfiguration.claim(
+                    name: path, test: .equals(.text("gold")), inverted: inverted, orAbsent: true)
+                let policy = try policy([condition])
+                func decide(_ value: JSONValue?) -> Decided {
+                    let claims: JSONObject = value.map { ["plan": $0, "org": ["plan": $0]] } ?? [:]
+                    return policy.decide(principal(claims), now: Self.now)
+                }
+                #expect(decide(nil as JSONValue?) == Self.forever && decide(JSONValue.null) == Self.forever)
+                #expect(decide("gold") == (inverted ? .denied(.policyClaimMismatch) : Self.forever))
+                #expect(decide("iron") == (inverted ? Self.forever : .denied(.policyClaimMismatch)))
+                #expect(decide(1) == .denied(.policyClaimType))
+            }
+        }
+        let nested = ConditionConfiguration.claim(
+            name: ClaimPath("org", "plan"), test: .equals(.text("gold")), inverted: false, orAbsent: true)
+        #expect(
+            try policy([nested]).decide(principal(["org": "text"]), now: Self.now) == .denied(.policyClaimType))
+        #expect(
+            try policy([nested]).explain(principal([:]), now: Self.now).first?.detail
+                == "claim '[org, plan]' equals 'gold' or absent: [org, plan] is absent")
     }
 
     @Test func `describe their conditions`() throws {

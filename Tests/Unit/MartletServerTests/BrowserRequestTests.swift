@@ -101,15 +101,122 @@ import Testing
                 #expect(text(optional) == malformed)
             }
             for value in ["a\\b", "a,b", "\"a\"", String(repeating: "a", count: 3_901)] {
-                #expect(try await text(stage.get("/a", BrowserStage.field(value))) == malformed)
-                #expect(try await text(stage.get("/public/a", BrowserStage.field(value))) == malformed)
+                let response = try await stage.get("/a", BrowserStage.field(value))
+                #expect(text(response) == malformed + ", cookie deleted")
             }
-            #expect(try await text(stage.get("/a", field, field)) == malformed)
+            #expect(try await text(stage.get("/a", field, field)) == malformed + ", cookie deleted")
             #expect(stage.upstream.requests.isEmpty)
             // An application's own credential.
             #expect(try await text(stage.get("/public/a", field, ("Authorization", "Basic YTpi"))) == "200 -")
             let request = try stage.upstream.onlyRequest()
             #expect(request["Authorization"] == "Basic YTpi" && request["Cookie"] == nil)
+        }
+    }
+
+    @Test func `with a cookie that cannot be used pass as without it, and it is deleted`() async throws {
+        try await BrowserStage.run { stage in
+            let cookie = try await stage.signIn()
+            let found = "302 sign_in_required to /auth/sign-in"
+            for value in ["\"a\"", "a b", "", "\(cookie); \(BrowserStage.cookie)=\(cookie)"] {
+                let field = BrowserStage.field(value)
+                // A person sees the page, whatever the cookie is.
+                let page = try await stage.get("/a", field, Self.navigation)
+                #expect(text(page) == "\(found)?return_to=/a, cookie deleted", "\(value)")
+                for fields in [[field], [field, Self.navigation], [field, ("Sec-Fetch-Mode", "cors")]] {
+                    #expect(try await text(stage.ask("GET", "/public/a", fields)) == "200 -, cookie deleted")
+                    #expect(try await text(stage.ask("GET", "/optional/a", fields)) == "200 -, cookie deleted")
+                }
+            }
+            // The session counts beside another cookie that cannot be used.
+            let form = ("Cookie", "\(BrowserStage.cookie)-form=a b; \(BrowserStage.cookie)=\(cookie); c=1")
+            for _ in 0..<2 {
+                let response = try await stage.get("/a", form, Self.navigation)
+                #expect(response.status == 200 && response.text == "ada")
+                let set = response.all("Set-Cookie")
+                #expect(set.count == 2 && set.last?.hasPrefix("\(BrowserStage.cookie)-form=; Path=/") == true)
+            }
+            #expect(stage.upstream.requests.last?.all("Cookie") == ["c=1"])
+            let empty = try await stage.get("/a", BrowserStage.field(""), ("Sec-Fetch-Mode", "cors"))
+            #expect(text(empty) == "401 credential_missing, cookie deleted")
+        }
+    }
+
+    @Test func `get no dialog of the browser's own for a password`() async throws {
+        try await BrowserStage.run { stage in
+            let basic = { (response: HTTPMessage) in response.all("WWW-Authenticate").contains { $0.hasPrefix("Basic") } }
+            for target in ["/basic/a", "/basic/b"] {
+                for fields in [[], [("Authorization", "Basic YTpi")]] {
+                    let program = try await stage.ask("GET", target, fields)
+                    #expect(program.status == 401 && basic(program))
+                    for mode in ["cors", "no-cors", "same-origin", "websocket"] {
+                        let response = try await stage.ask("GET", target, fields + [("Sec-Fetch-Mode", mode)])
+                        #expect(response.status == 401 && !basic(response), "\(mode)")
+                        #expect(response.all("WWW-Authenticate").count == 1)
+                    }
+                }
+            }
+            var question = ExplanationQuestion()
+            question.target = "/basic/a"
+            for (fields, count) in [([], 2), (["Sec-Fetch-Mode: cors"], 1)] as [([String], Int)] {
+                question.fields = fields.map { Secret(Array($0.utf8)) }
+                let document = try #require(await stage.gateway.explanation(of: question))
+                let text = String(decoding: JSON.write(document), as: UTF8.self)
+                #expect(text.contains("Basic realm") == (count == 2), "\(text)")
+            }
+        }
+    }
+
+    private func isPage(_ response: HTTPMessage) -> Bool {
+        response["Content-Type"] == "text/html; charset=utf-8" && response["Cache-Control"] == "no-store"
+            && response["Content-Security-Policy"]?.hasPrefix("default-src 'none'; style-src 'nonce-") == true
+            && response.text.contains(response["X-Request-Id"] ?? "?")
+    }
+
+    @Test func `get errors as pages where a person sees them`() async throws {
+        try await BrowserStage.run { stage in
+            let cookie = BrowserStage.field(try await stage.signIn())
+            for (target, status) in [("/auth/nothing", 404), ("/gone/a", 502), ("/limited/a", 429), ("/a//b", 400)] {
+                var last: HTTPMessage?
+                for _ in 0..<2 { last = try await stage.get(target, cookie, Self.navigation, ("Accept-Language", "zh-HK")) }
+                let page = try #require(last)
+                #expect(page.status == status && isPage(page) && page.text.contains("lang=\"zh-Hant\""), "\(target)")
+                #expect((page["Retry-After"] != nil) == (status == 429))
+                let document = try await stage.get(target, cookie, ("Sec-Fetch-Mode", "cors"))
+                #expect(document.status == status && document["Content-Type"] == "application/problem+json")
+            }
+            let nonces = Set(
+                try await [stage.get("/auth/nothing", Self.navigation), stage.get("/auth/nothing", Self.navigation)]
+                    .compactMap { $0["Content-Security-Policy"] })
+            #expect(nonces.count == 2)
+        }
+    }
+
+    @Test func `of a user who may not say who that is, and how to leave`() async throws {
+        try await BrowserStage.run { stage in
+            let cookie = BrowserStage.field(try await stage.signIn(claims: ["name": "Ada <b>"]))
+            for _ in 0..<2 {
+                let page = try await stage.get("/staff/a?b=1", cookie, Self.navigation)
+                #expect(page.status == 403 && isPage(page))
+                #expect(page.text.contains("Ada &lt;b&gt;"))
+                #expect(page.text.contains("action=\"/auth/sign-out?return_to=/auth/signed-out\""))
+                #expect(page.text.contains("/auth/sign-in?confirm=true&amp;return_to=/staff/a%3Fb%3D1"))
+                #expect(page["WWW-Authenticate"]?.contains("insufficient_scope") == true)
+            }
+            #expect(try await text(stage.get("/staff/a", cookie)) == "403 not_allowed")
+            let leave = try await stage.ask(
+                "POST", "/auth/sign-out?return_to=/auth/signed-out",
+                [cookie, Self.navigation, ("Sec-Fetch-Site", "same-origin")])
+            #expect(leave.status == 303 && leave["Location"] == "/auth/signed-out")
+            #expect(stage.upstream.requests.isEmpty)
+        }
+    }
+
+    @Test func `who have to authenticate again get a page that leads there`() async throws {
+        try await BrowserStage.run { stage in
+            let cookie = BrowserStage.field(try await stage.signIn(authenticated: 60))
+            let page = try await stage.get("/fresh/a", cookie, Self.navigation)
+            #expect(page.status == 401 && isPage(page) && page["WWW-Authenticate"]?.contains("max_age=1") == true)
+            #expect(page.text.contains("/auth/sign-in?confirm=true&amp;return_to=/fresh/a"))
         }
     }
 

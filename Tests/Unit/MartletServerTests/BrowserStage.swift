@@ -70,20 +70,37 @@ final class BrowserStage: Sendable {
             server: { listen: [{ address: "127.0.0.1:0" }], workers: 1, timeouts: { drain: 1s }\(server) }
             browser: { origin: \(origin) }
             sessions: \(sessions)
-            providers: { pass: { kind: pass, prefix: pass_ }, other: { kind: pass, prefix: other_ } }
-            upstreams: { app: { endpoints: ["\(upstream.url)"] } }
+            rate_limits: { once: { key: address, rate: 1/h, burst: 1 } }
+            providers:
+              pass: { kind: pass, prefix: pass_ }
+              other: { kind: pass, prefix: other_ }
+              basic: { kind: named }
+            upstreams: { app: { endpoints: ["\(upstream.url)"] }, gone: { endpoints: ["http://127.0.0.1:1"] } }
             routes:
               - { name: public, match: { path: /public/** }, auth: none, upstream: app }
               - { name: optional, match: { path: /optional/** }, auth: { mode: optional }, upstream: app }
               - { name: api, match: { path: /api/** }, auth: { browser: never }, upstream: app }
               - { name: direct, match: { path: /direct/** }, auth: { credentials: [direct] }, upstream: app }
               - { name: other, match: { path: /other/** }, auth: { providers: [other] }, upstream: app }
+              - { name: basic, match: { path: /basic/** }, auth: { providers: [basic] }, upstream: app }
+              - { name: gone, match: { path: /gone/** }, auth: none, upstream: gone }
+              - name: limited
+                match: { path: /limited/** }
+                auth: none
+                limits: { rate: [once] }
+                upstream: app
+              - name: staff
+                match: { path: /staff/** }
+                auth: { providers: [pass] }
+                authorize: [{ claim: staff, equals: true }]
+                upstream: app
               - { name: fresh, match: { path: /fresh/** }, authorize: [{ max_age: 1s }], upstream: app }
               - { name: app, upstream: app }
 
             """
         var registry = ProviderRegistry()
         registry.register(PassProvider.self)
+        registry.register(NamedProvider.self)
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: "gw.yaml", registry: registry, environment: { _ in nil })
         guard let blueprint else { throw TestFailure("\(diagnostics.sorted)") }
@@ -93,10 +110,10 @@ final class BrowserStage: Sendable {
     // MARK: Sessions
 
     /// Begins a session of `ada`, and returns its cookie's value.
-    func signIn(authenticated secondsAgo: Int64 = 0) async throws -> String {
+    func signIn(authenticated secondsAgo: Int64 = 0, claims: JSONObject = [:]) async throws -> String {
         let now = gateway.services.clock.unixTime
         let identity = Identity(
-            providerSubject: "ada", issuer: "pass", claims: [:], authTime: now.advanced(bySeconds: -secondsAgo),
+            providerSubject: "ada", issuer: "pass", claims: claims, authTime: now.advanced(bySeconds: -secondsAgo),
             issuedAt: now.advanced(bySeconds: -secondsAgo), expiresAt: now.advanced(bySeconds: 3_600))
         let issued = try await gateway.graph.sessions.createCookie(
             subject: "ada", provider: "pass", identity: identity, client: SessionClient(), evicting: true, mark: nil)
@@ -183,4 +200,21 @@ private struct PassProvider: Authenticating {
     func authenticate(
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity { throw .rejected("pass.unknown") }
+}
+
+/// A provider of names and passwords, none of which is valid.
+private struct NamedProvider: Authenticating {
+    struct Configuration: ConfigurationDecodable {
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
+    }
+
+    static let kind: ProviderKind = "named"
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+    let accepts: [CredentialSource] = [.basic]
+
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+
+    func authenticate(
+        _ credential: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> Identity { throw .rejected("named.unknown") }
 }

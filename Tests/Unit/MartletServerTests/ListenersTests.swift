@@ -48,6 +48,24 @@ private func sockets(_ count: Int) throws -> [Int32] {
         for socket in opened.joined() where socket.fd >= 0 { _ = Glibc.close(socket.fd) }
     }
 
+    @Test func `for every IPv6 address have IPv4 too, where no other listener has its port`() throws {
+        var listeners = Listeners()
+        let any = listener(.ip(host: "::", port: 0))
+        var only = any
+        only.isIPv6Only = true
+        let opened = try open(&listeners, [any, only], loops: 2)
+        defer { close(opened) }
+        for loop in opened { #expect(loop.map { Socket.isIPv6Only($0.fd) } == [false, true]) }
+        let port = listeners.addresses[0].port
+        #expect(throws: StartError.self) {
+            var other = Listeners()
+            _ = try open(&other, [listener(.ip(host: "127.0.0.1", port: port))], loops: 1)
+        }
+        let (both, four) = (listener(.ip(host: "::", port: 443)), listener(.ip(host: "0.0.0.0", port: 443)))
+        #expect(both.acceptsIPv4(beside: [both]) && !both.acceptsIPv4(beside: [both, four]))
+        #expect(both.acceptsIPv4(beside: [both, listener(.ip(host: "0.0.0.0", port: 80)), listener(anyPort)]))
+    }
+
     @Test(arguments: [(1, 3), (2, 3), (3, 3), (4, 3), (7, 3), (5, 1)])
     func `spread a predecessor's sockets over the loops that there are`(_ handed: Int, _ loops: Int) throws {
         let descriptors = try sockets(handed)

@@ -208,7 +208,7 @@ private final class TestPipe: Sendable {
         let text = pipe.read()
         let expected =
             #""level":"info","event":"x","instance_id":"i","pid":1916,"routes":0,"subject":"17","signal":"09","#
-            + #""limit":"api","seconds":"-1","lines":"99999999999999999999"}"#
+            + #""limit":"api","seconds":-1,"lines":"99999999999999999999"}"#
         #expect(text.contains(expected), "\(text)")
         sink.stop()
     }

@@ -102,7 +102,8 @@ private let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>"
         let (files, lines) = try read("template_dir: pages")
         #expect(files?.templates == nil)
         let names =
-            "heading, language, languages, links, logo, nonce, request_id, return_to, sign_in, site, text"
+            "account, heading, language, languages, links, logo, name, nonce, request_id, return_to, sign_in, sign_out, "
+            + "site, text"
         let key = "gw.yaml:5:26: error: template_dir: cannot read"
         let expected = [
             "\(key) 'pages/account.html': No such file or directory [pages.template_unreadable]",

@@ -42,7 +42,7 @@ import Testing
             subject: SubjectKey("usr_ann"), sessionKey: sessionKey, created: Self.now, ends: ends,
             record: try sealed ?? seal.seal(record, with: Secret(key)),
             listing: try seal.seal(listing, of: "usr_ann"),
-            providerHash: SessionSeal.providerHash("apple", of: "usr_ann"), verifier: verifier,
+            providerHash: SessionSeal.providerHash("apple", of: "usr_ann"), applicationHash: [], verifier: verifier,
             refreshWrap: try seal.wrap(Secret(key), for: tokens.refresh, expiry: ends),
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: ends,

@@ -24,6 +24,10 @@ import Testing
         #expect(await bench.rejection(of: second.accessToken) == nil)
     }
 
+    @Test func `of too many sessions the oldest of the same app ends first`() async throws {
+        #expect(try await SessionBench { $0.maximumPerSubject = 3 }.findingsOfApps() == [])
+    }
+
     @Test func `reuse of a refresh token is reported while the session is alive`() async throws {
         let bench = SessionBench { $0.refreshReuseGrace = .zero }
         let tokens = try await bench.login("usr_ann")

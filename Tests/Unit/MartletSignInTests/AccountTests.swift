@@ -34,6 +34,26 @@ import Testing
         #expect(second.summary == "409 provider_already_linked accounts.provider_taken")
     }
 
+    @Test func `that is rejected uses nothing up`() async throws {
+        let stand = Stand()
+        _ = try await stand.login("password", "b82")
+        let token = try await stand.login("apple", "anna")
+        for provider in [stand.password, stand.apple] {
+            provider.script.withLock { ($0.asks, $0.consumed) = (true, 0) }
+        }
+        let bound = await stand.post("/auth/link/password", bearer: token, #"{"proof":"b82"}"#)
+        #expect(bound.summary == "409 identity_taken accounts.bound_elsewhere")
+        let second = await stand.post("/auth/link/apple", bearer: token, #"{"proof":"anna2"}"#)
+        #expect(second.summary == "409 provider_already_linked accounts.provider_taken")
+        let other = await stand.post(
+            "/auth/reauthenticate", bearer: token, #"{"provider":"password","proof":"b82"}"#)
+        #expect(other.summary == "401 credential_invalid signin.other_account")
+        #expect(stand.password.script.value.consumed == 0 && stand.apple.script.value.consumed == 0)
+        #expect(await stand.post("/auth/login/password", #"{"proof":"b82"}"#).status == 200)
+        #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"c82"}"#).status == 204)
+        #expect(stand.password.script.value.consumed == 2)
+    }
+
     @Test func `needs a second login`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")

@@ -116,7 +116,7 @@ import Testing
         (#"{"proof":"\ud800"}"#, "400 request_invalid json.lone_surrogate"),
         (#"{"proof":"\x"}"#, "400 request_invalid json.bad_escape"),
         ("{\"proof\":\"a\nb\"}", "400 request_invalid json.control_character"),
-        ("\u{FEFF}{}", "400 request_invalid json.byte_order_mark"),
+        ("\u{FEFF}{}", "400 request_invalid signin.missing_member"),
         (#"{"x":[[[[[[[[]]]]]]]]}"#, "400 request_invalid json.too_deep"),
     ]
 

@@ -106,7 +106,7 @@ private struct BoundStand {
         _ = await stand.login([Self.ours + " used"])
         let logins = stand.logins
         let reply = await stand.login(proofs)
-        #expect(reply.summary == "401 credential_invalid \(reason)" && stand.logins == logins)
+        #expect(reply.summary == "401 dpop_proof_invalid \(reason)" && stand.logins == logins)
         #expect(reply.response.failure?.challengeText?.hasPrefix("DPoP realm=") == true)
         #expect(reply.response.failure?.challengeText?.contains("error=\"invalid_dpop_proof\"") == true)
     }
@@ -140,7 +140,7 @@ private struct BoundStand {
         let second = await stand.login([stand.proof(Self.ours)])
         #expect(first.status == 200 && second.response.body == first.response.body)
         for proofs in [[], [stand.proof(ScriptedProofs.other)]] {
-            #expect(await stand.login(proofs).summary == "401 credential_invalid dpop.wrong_key")
+            #expect(await stand.login(proofs).summary == "401 dpop_proof_invalid dpop.wrong_key")
         }
     }
 }
@@ -159,10 +159,10 @@ private struct BoundStand {
         let token = try await refreshToken(BoundStand(.optional, sessions: backend), ["\(ours) login"])
         // It stays bound under whatever setting.
         let stand = BoundStand(setting, sessions: backend)
-        #expect(await stand.refresh(token, []).summary == "401 credential_invalid dpop.missing")
+        #expect(await stand.refresh(token, []).summary == "401 dpop_proof_invalid dpop.missing")
         let wrong = await stand.refresh(token, [stand.proof(other)])
-        #expect(wrong.summary == "401 credential_invalid dpop.wrong_key")
-        #expect(await stand.refresh(token, ["x"]).summary == "401 credential_invalid dpop.malformed")
+        #expect(wrong.summary == "401 dpop_proof_invalid dpop.wrong_key")
+        #expect(await stand.refresh(token, ["x"]).summary == "401 dpop_proof_invalid dpop.malformed")
         stand.proofs.isUnavailable = true
         let unmarked = await stand.refresh(token, [stand.proof(ours)])
         #expect(unmarked.summary == "503 auth_unavailable dpop.store_unavailable")
@@ -171,7 +171,7 @@ private struct BoundStand {
         let next = await stand.refresh(token, [used])
         #expect(next.status == 200 && next["token_type"] == "DPoP")
         let second = try #require(next["refresh_token"])
-        #expect(await stand.refresh(second, [used]).summary == "401 credential_invalid dpop.replayed")
+        #expect(await stand.refresh(second, [used]).summary == "401 dpop_proof_invalid dpop.replayed")
         #expect(await stand.refresh(second, [stand.proof(ours)]).status == 200)
     }
 
@@ -191,7 +191,7 @@ private struct BoundStand {
         let stand = BoundStand(setting, sessions: backend)
         let reply = await stand.refresh(token, hasProof ? [stand.proof(ours)] : [])
         #expect(reply["token_type"] == type)
-        if type == nil { #expect(reply.summary == "401 credential_invalid dpop.missing") }
+        if type == nil { #expect(reply.summary == "401 dpop_proof_invalid dpop.missing") }
         #expect(setting != .off || stand.proofs.marked.isEmpty)
         // What was issued before stays a bearer's.
         #expect(await stand.send("GET", "/auth/session", token: "Bearer \(access)").status == 200)
@@ -211,7 +211,7 @@ private struct BoundStand {
         for (method, path, body) in endpoints {
             func reason(_ scheme: String, _ proofs: [String]) async -> String? {
                 let reply = await stand.send(method, path, body, token: "\(scheme) \(access)", proofs)
-                #expect(reply.status == 401 && reply.code == "credential_invalid", "\(path)")
+                #expect(reply.status == 401 && reply.code == "dpop_proof_invalid", "\(path)")
                 #expect(reply.response.failure?.challengeText?.hasPrefix("DPoP ") == true)
                 return reply.reason
             }
@@ -236,7 +236,7 @@ private struct BoundStand {
         let stand = BoundStand(.optional)
         let access = try #require(await stand.login([])["access_token"])
         let reply = await stand.send("GET", "/auth/session", token: "DPoP \(access)", [stand.proof(ours)])
-        #expect(reply.summary == "401 credential_invalid auth.token_not_bound" && stand.proofs.marked.isEmpty)
+        #expect(reply.summary == "401 dpop_proof_invalid auth.token_not_bound" && stand.proofs.marked.isEmpty)
         let other = await stand.send("GET", "/auth/session", token: "Basic YTpi")
         #expect(other.summary == "401 credential_invalid signin.bad_authorization")
     }

@@ -29,6 +29,47 @@ import Testing
         #expect(again["session_id"] == "ses_2")
     }
 
+    @Test func `ends the session that it replaces`() async throws {
+        let stand = Stand()
+        let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        let token = try #require(first["refresh_token"])
+        let second = await stand.post("/auth/login/apple", #"{"proof":"anna","replaces":"\#(token)"}"#)
+        #expect(second.status == 200)
+        #expect(stand.sessions.entries.map(\.reference.id) == [second["session_id"]])
+        // One that has ended, or is none, replaces nothing.
+        for other in [token, "mrt_unknown", ""] {
+            let reply = await stand.post("/auth/login/apple", #"{"proof":"anna","replaces":"\#(other)"}"#)
+            #expect(reply.status == 200)
+        }
+        #expect(stand.sessions.entries.count == 4)
+        let wrong = await stand.post("/auth/login/apple", #"{"proof":"anna","replaces":7}"#)
+        #expect(wrong.status == 400 && wrong.response.failure?.bodyErrors.first?.pointer == "/replaces")
+        // A login that fails ends nothing.
+        let live = try #require(second["refresh_token"])
+        stand.apple.script.withLock { $0.error = .rejected("test.reason") }
+        #expect(await stand.post("/auth/login/apple", #"{"proof":"anna","replaces":"\#(live)"}"#).status == 401)
+        #expect(stand.sessions.entries.count == 4)
+    }
+
+    @Test func `makes no account for a user who may have another one`() async throws {
+        let stand = Stand()
+        let token = try await stand.login("password", "b82")
+        stand.apple.script.withLock { $0.unlessKnown = .unavailable("test.uncertain", retryAfter: .seconds(2)) }
+        let unknown = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(unknown.summary == "503 auth_unavailable test.uncertain")
+        #expect(unknown.response.failure?.retryAfter == 2)
+        #expect(await stand.post("/auth/link/apple", bearer: token, #"{"proof":"anna"}"#).status == 503)
+        stand.apple.script.withLock { $0.unlessKnown = nil }
+        let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        stand.apple.script.withLock { $0.unlessKnown = .unavailable("test.uncertain") }
+        let known = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(known.status == 200 && known["subject"] == first["subject"])
+        // Without accounts nothing is known.
+        let bare = Stand(hasAccounts: false)
+        bare.apple.script.withLock { $0.unlessKnown = .unavailable("test.uncertain") }
+        #expect(await bare.post("/auth/login/apple", #"{"proof":"anna"}"#).status == 503)
+    }
+
     @Test func `returns the provider's own subject without accounts`() async {
         let stand = Stand(hasAccounts: false)
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)

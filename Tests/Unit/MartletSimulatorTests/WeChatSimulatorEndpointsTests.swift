@@ -255,4 +255,36 @@ import Testing
         do { _ = try await body() } catch { return error as? AuthenticationError }
         return nil
     }
+
+    @Test func `phone numbers come for a code, once, with the latest token of the application`() async throws {
+        let stage = WeChatStage()
+        let signIn = try stage.provider()
+        func phone() async throws -> String {
+            let order = try await stage.object("POST", "/simulator/phone", #"{"app_id": "wx0000000000000004"}"#)
+            return try #require(order["phone_code"]?.string)
+        }
+        let first = try await phone()
+        let login = try await signIn("mini", ["code": try await stage.code(4), "phone_code": first])
+        #expect(login.identity.claims["phone_number"] == "+8613800000000")
+        await #expect(throws: AuthenticationError.self) {
+            try await signIn("mini", ["code": try await stage.code(4), "phone_code": first])
+        }
+        // Another program has fetched a token.
+        _ = try stage.simulator.accountToken(of: "wx0000000000000004", isForced: true)
+        let next = try await signIn("mini", ["code": try await stage.code(4), "phone_code": try await phone()])
+        #expect(next.identity.claims["phone_number"] == "+8613800000000")
+        #expect(try await stage.object("GET", "/simulator/calls")["/cgi-bin/stable_token"] == 2)
+        let wrong = await stage.ask("POST", "/simulator/phone", #"{"app_id": "wx0000000000000001"}"#)
+        #expect(wrong.status == 400)
+    }
+
+    @Test func `the unionid may come with the profile alone`() async throws {
+        let stage = WeChatStage()
+        let signIn = try stage.provider()
+        let code = try await stage.code(3, #", "person": "Ada", "token_unionid": false"#)
+        let login = try await signIn("page", ["code": code])
+        #expect(login.identity.claims["unionid"] != nil && login.unlessKnown == nil)
+        let busy = try await stage.code(3, #", "person": "Ada", "token_unionid": false, "profile_errcode": -1"#)
+        #expect(try await signIn("page", ["code": busy]).unlessKnown?.code == "wechat.upstream_busy")
+    }
 }

@@ -86,7 +86,7 @@ struct WeChatStage {
               ios: { variant: mobile, app_id: wx0000000000000001, app_secret: s1 }
               web: { variant: website, app_id: wx0000000000000002, app_secret: s2 }
               page: { variant: official_account, app_id: wx0000000000000003, app_secret: s3 }
-              mini: { variant: mini_program, app_id: wx0000000000000004, app_secret: s4 }
+              mini: { variant: mini_program, app_id: wx0000000000000004, app_secret: s4, phone: true }
             base_url: http://127.0.0.1:1
             \(lines)
             """
@@ -116,9 +116,12 @@ struct WeChatStage {
 
         func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
             let target = call.url.dropFirst("http://127.0.0.1:1".count).split(separator: "?", maxSplits: 1)
+            var sent: [UInt8]?
+            if case .body(let bytes, _) = call.content { sent = bytes }
             let request = LocalRequest(
-                method: "GET", path: String(target[0]), query: String(target[1]), fields: [], body: [], bodyBytes: 0,
-                client: "127.0.0.1", requestID: "r1")
+                method: sent == nil ? "GET" : "POST", path: String(target[0]),
+                query: target.count > 1 ? String(target[1]) : "", fields: [], body: sent ?? [],
+                bodyBytes: sent?.count ?? 0, client: "127.0.0.1", requestID: "r1")
             let response = await endpoints.handle(request)
             return HTTPCallResponse(status: response.status, body: response.body)
         }

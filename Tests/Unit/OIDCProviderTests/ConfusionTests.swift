@@ -36,17 +36,22 @@ struct BadToken: Sendable, CustomTestStringConvertible {
     static let headers: [BadToken] =
         [nil, "\"none\"", "\"None\"", "\"nOnE\"", "\"HS256\"", "\"ES256\"", "\"PS256\"", "\"RS384\"", "\"rs256\"", "1"]
         .map { .header("alg", $0, "oidc.alg_not_allowed") }
-        + ["crit", "b64", "zip", "enc", "cty", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256"].flatMap { name in
+        + ["crit", "b64", "zip", "enc", "jwk"].flatMap { name in
             ["[\"exp\"]", "false", "\"https://evil.example/keys\"", "null"].map {
                 .header(name, $0, "oidc.header_not_allowed")
             }
         }
-        + ["logout+jwt", "dpop+jwt", "secevent+jwt", "token-introspection+jwt", "jwt", "JWE", "application/jwt", ""].map
-    {
-        .header("typ", "\"\($0)\"", "oidc.header_not_allowed")
-    }
+        + ["cty", "jku", "x5u", "x5c", "x5t", "x5t#S256"].flatMap { name in
+            ["[\"exp\"]", "false", "\"https://evil.example/keys\"", "null"].map { .header(name, $0, nil) }
+        }
+        + [.header("cty", "\"JWT\"", "oidc.header_not_allowed"), .header("cty", "\"jwt\"", "oidc.header_not_allowed")]
+        + ["logout+jwt", "dpop+jwt", "secevent+jwt", "token-introspection+jwt", "JWE", "text/jwt", ""].map {
+            .header("typ", "\"\($0)\"", "oidc.header_not_allowed")
+        }
         + ["null", "1", "[\"JWT\"]"].map { .header("typ", $0, "oidc.header_not_allowed") }
-        + ["\"JWT\"", "\"at+jwt\"", "\"application/at+jwt\""].map { .header("typ", $0, nil) }
+        + ["\"JWT\"", "\"jwt\"", "\"application/jwt\"", "\"at+jwt\"", "\"at+JWT\"", "\"application/at+jwt\""].map {
+            .header("typ", $0, nil)
+        }
         + [
             nil, "\"\"", "\"nobody\"", "\"../../etc/passwd\"", "\"' OR 1=1 --\"", "1", "null", "[\"RSA1\"]", "\"rsa1\"",
             "\"RSA1\\u0000\"",
@@ -64,10 +69,12 @@ struct BadToken: Sendable, CustomTestStringConvertible {
             "[[\"api\"]]",
         ].map { .claim("aud", $0, "oidc.bad_audience") }
         + ["[\"api\"]", "[\"other\",\"api\"]"].map { .claim("aud", $0, nil) }
-        + [nil, "1.5", "\"1900000000\"", "-1", "1e12", "99999999999999", "true", "null"].flatMap { value in
+        + [nil, "\"1900000000\"", "-1", "-1.5", "1e12", "99999999999999", "true", "null"].flatMap { value in
             ["exp", "iat"].map { .claim($0, value, "oidc.bad_times") }
         }
         + [
+            .claim("exp", "1.5", "oidc.expired"), .claim("iat", "1.5", "oidc.too_old"),
+            .claim("exp", "\(now + 10).123456", nil), .claim("iat", "\(now - 10).5", nil), .claim("nbf", "1.8e9", nil),
             .claim("exp", "\(now)", "oidc.expired"), .claim("exp", "0", "oidc.expired"),
             .claim("iat", "\(now + 61)", "oidc.issued_in_future"), .claim("iat", "\(now - 86_401)", "oidc.too_old"),
             .claim("nbf", "\(now + 61)", "oidc.not_yet_valid"), .claim("nbf", "\"1\"", "oidc.bad_times"),
@@ -80,15 +87,20 @@ struct BadToken: Sendable, CustomTestStringConvertible {
             "\"\\u0085\"",
         ].map { .claim("sub", $0, "oidc.bad_subject") }
         + [.claim("sub", "\"\(String(repeating: "s", count: 255))\"", nil)]
-        + ["{}", "{\"jkt\":\"x\"}", "{\"x5t#S256\":\"x\"}", "null", "\"\"", "[]"].map {
+        + ["{}", "{\"jkt\":\"x\"}", "{\"x5t#S256\":\"x\"}", "\"\"", "[]"].map {
             .claim("cnf", $0, "oidc.bound_token")
         }
         + [
             .claim("events", "{\"http://schemas.openid.net/event/backchannel-logout\":{}}", "oidc.wrong_token_kind"),
-            .claim("email_verified", "1", "oidc.bad_claim"), .claim("scope", "1", "oidc.bad_claim"),
+            .claim("email_verified", "2", "oidc.bad_claim"), .claim("email_verified", "[]", "oidc.bad_claim"),
+            .claim("email_verified", "1", nil), .claim("auth_time", "\"\(now - 9)\"", nil),
+            .claim("scope", "1", "oidc.bad_claim"),
             .claim("scope", "[1]", "oidc.bad_claim"), .claim("email_verified", "\"true\"", nil),
             .claim("azp", "\"anyone\"", nil),
         ]
+        + ["email_verified", "scope", "cnf", "azp", "acr", "email", "nbf", "auth_time", "events", "groups"].map {
+            .claim($0, "null", nil)
+        }
 
     @Test(arguments: headers + claims)
     func `rejects a signed token for the one thing that is wrong with it`(token: BadToken) async throws {
@@ -186,6 +198,25 @@ struct BadToken: Sendable, CustomTestStringConvertible {
         #expect(try await bench.failureCode(Bench.token { $0.claims["iat"] = JSONText(Self.now - 300) }) == nil)
         #expect(
             try await bench.failureCode(Bench.token { $0.claims["iat"] = JSONText(Self.now - 301) }) == "oidc.too_old")
+    }
+
+    @Test func `without a limit of the age a token need not say when it was issued`() async throws {
+        let bench = try Bench("issuer: https://issuer.example\naudiences: [api]\nmax_age: off")
+        let identity = try await bench.identity(Bench.token { $0.claims["iat"] = nil })
+        // As old as can be, for routes that demand a recent one.
+        #expect(identity.issuedAt.seconds == 0 && identity.authTime.seconds == 0)
+        #expect(identity.expiresAt.seconds == Bench.now + 3600)
+        #expect(try await bench.failureCode(Bench.token { $0.claims["iat"] = 1 }) == nil)
+        #expect(try await bench.failureCode(Bench.token { $0.claims["exp"] = nil }) == "oidc.bad_times")
+    }
+
+    @Test func `a token may have 16 KiB`() async throws {
+        func code(_ bytes: Int) async throws -> ErrorCode? {
+            try await Bench().failureCode(
+                Bench.token { $0.claims["groups"] = JSONText(string: String(repeating: "g", count: bytes)) })
+        }
+        #expect(try await code(11_500) == nil)
+        #expect(try await code(12_500) == "oidc.token_too_large")
     }
 
     @Test func `explains each check`() async throws {

@@ -53,6 +53,32 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (
+                "https://issuer.example", "https://issuer.example/",
+                "the discovery document is of the issuer https://issuer.example/, not https://issuer.example: "
+                    + "write 'issuer: https://issuer.example/', which differs by the final slash alone"
+            ),
+            (
+                "https://issuer.example/", "https://issuer.example",
+                "the discovery document is of the issuer https://issuer.example, not https://issuer.example/: "
+                    + "write 'issuer: https://issuer.example', which differs by the final slash alone"
+            ),
+            (
+                "https://issuer.example", "https://evil.example",
+                "the discovery document is of the issuer https://evil.example, not https://issuer.example"
+            ),
+        ])
+    func `names both issuers that differ`(configured: String, named: String, text: String) async throws {
+        let issuer = try ScriptedIssuer(["issuer": .string(named)])
+        let bench = try await Bench.started("issuer: \(configured)\naudiences: [api]", issuer: issuer)
+        #expect(bench.provider.health.detail == "no discovery document, last attempt: \(text) [oidc.discovery_bad_issuer]")
+        let outcome = try #require(await bench.provider.checkOnline(until: .never).first)
+        #expect(outcome.detail == text && outcome.failure == "oidc.discovery_bad_issuer")
+        await bench.provider.shutdown()
+    }
+
     @Test func `refuses anything that is not a document`() async throws {
         let large = Array(
             "{\"issuer\":\"https://issuer.example\",\"x\":\"\(String(repeating: "x", count: 256 * 1024))\"}".utf8)

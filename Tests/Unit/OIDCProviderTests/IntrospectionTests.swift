@@ -61,7 +61,7 @@ import Testing
         #expect(bench.issuer.received(at: Self.url).isEmpty)
         // Nor one that no bearer token is like, or that is too long.
         #expect(await bench.failureCode("opq_a b") == "oidc.malformed")
-        #expect(await bench.failureCode("opq_" + String(repeating: "a", count: 8192)) == "oidc.token_too_large")
+        #expect(await bench.failureCode("opq_" + String(repeating: "a", count: 16_384)) == "oidc.token_too_large")
         #expect(bench.issuer.received(at: Self.url).isEmpty)
         #expect(
             bench.provider.accepts == [
@@ -77,7 +77,7 @@ import Testing
         (["sub": nil], "oidc.bad_subject"), (["sub": ""], "oidc.bad_subject"), (["sub": "a\u{0}"], "oidc.bad_subject"),
         (["exp": .integer(now)], "oidc.expired"), (["exp": .integer(now - 1)], "oidc.expired"),
         (["exp": .integer(-1)], "oidc.bad_times"), (["exp": .integer(.max)], "oidc.bad_times"),
-        (["exp": .number(JSONNumber(1_900_000_000.5) ?? JSONNumber(0))], "oidc.bad_times"),
+        (["exp": .number(JSONNumber(1_900_000_000.5) ?? JSONNumber(0))], nil), (["exp": .null, "iat": .null], nil),
         (["exp": "1900000000"], "oidc.bad_times"), (["exp": nil], nil), (["iat": nil], nil),
         (["iat": nil, "exp": nil], nil),
         (["iat": .integer(now + 61)], "oidc.issued_in_future"), (["iat": .integer(-5)], "oidc.bad_times"),

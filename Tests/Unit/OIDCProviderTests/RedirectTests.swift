@@ -218,6 +218,73 @@ import Testing
         }
     }
 
+    @Test func `userinfo may be signed, for this client`() async throws {
+        let yaml = Self.yaml("client_id: site, client_secret: s, userinfo: true")
+        func run(_ change: (inout Token) -> Void) async throws -> Result<RedirectOutcome, AuthenticationError> {
+            let bench = try await Self.bench(yaml)
+            let token = try Bench.token { token in
+                token.claims = [
+                    "sub": "\"user-1\"", "aud": "\"site\"", "iss": JSONText(string: Bench.issuer), "email": "\"a@b\"",
+                ]
+                change(&token)
+            }
+            bench.issuer.respond(at: Self.userInfoURL, 200, Array("\(token)\n".utf8))
+            return try await Self.complete(bench)
+        }
+        #expect(try await run { _ in }.signIn?.identity.claims["email"] == "a@b")
+        #expect(try await run { $0.claims["iss"] = nil }.signIn != nil)
+        #expect(try await run { $0.claims["aud"] = "\"other\"" }.code == "oidc.bad_audience")
+        #expect(try await run { $0.claims["iss"] = "\"https://evil.example\"" }.code == "oidc.bad_issuer")
+        #expect(try await run { $0.header["kid"] = "\"RSA2\"" }.code == "oidc.bad_signature")
+        #expect(try await run { $0.claims["sub"] = "\"user-2\"" }.code == "oidc.userinfo_mismatch")
+        let bench = try await Self.bench(yaml)
+        bench.issuer.respond(at: Self.userInfoURL, 200, Array("a.b.c".utf8))
+        #expect(try await Self.complete(bench).code == "oidc.api_bad_response")
+    }
+
+    private static func query(
+        _ web: String, _ request: RedirectRequest = RedirectRequest(), language: LanguageTag? = nil
+    ) async throws -> String {
+        let bench = try await bench(yaml("client_id: site, client_secret: s, pkce: false\(web)"))
+        var attempt = try attempt()
+        attempt.request = request
+        let url = try await bench.provider.authorizationURL(for: attempt, language: language, until: .never)
+        return String(url.split(separator: "nonce=\(nonce)", omittingEmptySubsequences: false).last ?? "")
+    }
+
+    @Test func `asks for what the page demands, and passes on what the configuration names`() async throws {
+        let fixed = ", parameters: { prompt: select_account, audience: api x }, forward: [login_hint, prompt, max_age]"
+        #expect(try await Self.query("") == "")
+        #expect(try await Self.query(fixed) == "&prompt=select_account&audience=api%20x")
+        var request = RedirectRequest()
+        request.arguments = ["login_hint": "a@b", "prompt": "none", "max_age": "9", "audience": "evil", "x": "y"]
+        #expect(
+            try await Self.query(fixed, request) == "&prompt=none&audience=api%20x&login_hint=a%40b&max_age=9")
+        request.maximumAge = .seconds(60)
+        request.level = "mfa"
+        #expect(
+            try await Self.query(fixed, request)
+                == "&prompt=none&audience=api%20x&login_hint=a%40b&max_age=60&acr_values=mfa")
+        request.confirms = true
+        #expect(try await Self.query("", request) == "&max_age=60&acr_values=mfa&prompt=login")
+        request = RedirectRequest()
+        request.arguments = ["ui_locales": "de", "login_hint": String(repeating: "a", count: 1025)]
+        let language = LanguageTag("zh-Hans")
+        #expect(try await Self.query("", language: language) == "&ui_locales=zh-Hans")
+        #expect(
+            try await Self.query(", forward: [ui_locales, login_hint]", request, language: language) == "&ui_locales=de")
+    }
+
+    @Test(arguments: [
+        "parameters: { state: x }", "parameters: { redirect_uri: x }", "parameters: { scope: x }", "parameters: [a]",
+        "forward: [nonce]", "forward: [client_id]", "forward: ['']", "forward: [code_challenge]",
+    ])
+    func `leaves the flow's own parameters alone`(web: String) {
+        #expect(throws: Bench.ConfigurationRejected.self) {
+            try Bench(Self.yaml("client_id: site, client_secret: s, \(web)"))
+        }
+    }
+
     @Test func `without the block there are no redirects`() async throws {
         let bench = try Bench()
         #expect(bench.provider.redirectFlow(in: .standard) == nil)

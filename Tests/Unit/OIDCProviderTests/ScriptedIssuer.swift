@@ -52,6 +52,9 @@ final class ScriptedIssuer: HTTPCalling, KeyFetching {
         state.withLock { $0.keys[url] = document }
     }
 
+    /// The key set at a URL from now on, as it stands.
+    func setDocument(_ document: [UInt8], at url: String) { state.withLock { $0.keys[url] = document } }
+
     func respond(at url: String, _ status: Int, _ body: [UInt8], retryAfter: Duration? = nil) {
         let response = HTTPCallResponse(status: status, body: body, retryAfter: retryAfter)
         state.withLock { $0.responses[url] = .success(response) }

@@ -14,7 +14,8 @@ import Testing
         ("\u{3BF}\u{3B4}\u{3BF}\u{3C2}", "\u{3BF}\u{3B4}\u{3BF}\u{3C3}"), ("\u{5F20}\u{4F1F}", "\u{5F20}\u{4F1F}"),
         ("\u{212A}elvin", "kelvin"), ("\u{17F}ilent", "silent"), ("\u{FB01}ne", "fine"), ("\u{B5}", "\u{3BC}"),
         ("\u{AB70}", "\u{13A0}"), ("\u{13A0}", "\u{13A0}"), ("\u{1100}\u{1161}", "\u{AC00}"),
-        ("\u{627}\u{644}", "\u{627}\u{644}"),
+        ("\u{627}\u{644}", "\u{627}\u{644}"), (" alice", "alice"), ("alice ", "alice"), ("\u{3000}Alice\t", "alice"),
+        ("\u{A0}alice smith \r\n", "alice smith"),
     ])
     func `folds case, width and equivalent letters`(name: String, expected: String) throws {
         let key = try #require(UserName.canonical(name))
@@ -22,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", " ", " alice", "alice ", "a  b", "\u{3000}alice", "a:b", "a\0b", "a\nb", "a\tb", "\u{7F}", "\u{85}",
+        "", " ", "\u{3000}\n", "a  b", " a  b ", "a:b", "a\0b", "a\nb", "a\tb", "\u{7F}", "\u{85}",
         "a\u{A0}b",
         "a\u{200B}b", "a\u{200D}b", "a\u{AD}b", "\u{FEFF}a", "a\u{202E}b", "a\u{2066}b", "a\u{2028}b", "a\u{FE0F}",
         "\u{E000}", "\u{378}", "\u{10FFFF}", "\u{FFFD}", "\u{B2}", "\u{2460}", "\u{1D2E}\u{1D35}\u{1D33}", "\u{2122}",

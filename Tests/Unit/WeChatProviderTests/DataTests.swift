@@ -108,8 +108,22 @@ import Testing
     @Test(arguments: [
         ["encrypted_data": ""], ["encrypted_data": "AAAA"], ["encrypted_data": "!!!!"],
         ["encrypted_data": String(knownData.dropLast(24)) + "AAAAAAAAAAAAAAAAAAAAAA=="],
-        ["iv": ""], ["iv": "AAAA"], ["iv": "AAAAAAAAAAAAAAAAAAAAAA=="],
+        ["encrypted_data": knownData.replacing("/", with: " ")], ["iv": ""], ["iv": "AAAA"],
         ["iv": "EBESExQVFhcYGRobHB0eHw"], ["iv": "EBESExQVFhcYGRobHB0eHx=="],
+    ])
+    func `text that is not WeChat's is malformed, and sends nothing`(change: [String: String]) async throws {
+        let form = ["encrypted_data": Self.knownData, "iv": Self.ivText].merging(change) { $1 }
+        let bench = try Self.bench()
+        let error = try #require(await bench.failure("mini", "c1", form))
+        #expect(error.code == "signin.bad_member" && error.disposition == .malformed)
+        #expect(error.bodyErrors.map(\.pointer) == change.keys.map { "/\($0)" })
+        #expect(bench.weChat.calls.isEmpty)
+        // The code is still good.
+        #expect(await bench.failure("mini", "c1", ["encrypted_data": Self.knownData, "iv": Self.ivText]) == nil)
+    }
+
+    @Test(arguments: [
+        ["encrypted_data": String(knownData.prefix(64))], ["iv": "AAAAAAAAAAAAAAAAAAAAAA=="],
     ])
     func `a changed byte is rejected with the same code`(change: [String: String]) async throws {
         let form = ["encrypted_data": Self.knownData, "iv": Self.ivText].merging(change) { $1 }

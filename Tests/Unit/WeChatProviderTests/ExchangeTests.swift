@@ -89,6 +89,40 @@ import Testing
         #expect(ScriptedWeChat.parameters(of: bench.weChat.calls[0])["secret"] == "a%26b%3Dc%25d%2B~%23")
     }
 
+    @Test(arguments: [#"{"errcode":-1}"#, #"{"errcode":45011}"#, #"{"errcode":40001}"#, "<html>"])
+    func `an openid needs an account where the unionid was due and not returned`(profile: String) async throws {
+        let bench = try Self.bench(Self.tokenResponse(), profile)
+        for _ in 0..<2 {
+            let signIn = try await bench.signIn("page", "c1")
+            #expect(signIn.identity.providerSubject == "o:\(Bench.account):o-1" && signIn.aliasesDecide)
+            #expect(signIn.unlessKnown?.disposition == .unavailable)
+        }
+        for lines in ["account_key: openid", "profile: false"] {
+            let other = try Self.bench(Self.tokenResponse(), profile, lines)
+            #expect(try await other.signIn("page", "c1").unlessKnown == nil)
+        }
+        // WeChat returned the profile: the user has no unionid.
+        let without = try Self.bench(Self.tokenResponse(), #"{"openid":"o-1","nickname":"Ada"}"#)
+        #expect(try await without.signIn("page", "c1").unlessKnown == nil)
+        let known = try Self.bench(Self.tokenResponse(#","unionid":"U_1""#), profile)
+        #expect(try await known.signIn("page", "c1").unlessKnown == nil)
+    }
+
+    @Test(arguments: [
+        (Array(#"A\ud83d"#.utf8), "A"), (Array(#"\udc00A"#.utf8), "A"), (Array(#"\ud83d\ude00"#.utf8), "\u{1F600}"),
+        ([0xB0, 0xA1, 0x41], "A"), (Array(#"\\ud83d"#.utf8), #"\ud83d"#),
+    ] as [([UInt8], String)])
+    func `a nickname that cannot be read costs nothing else`(nickname: [UInt8], shown: String) async throws {
+        let bench = try Self.bench(Self.tokenResponse(), nil, "account_key: unionid_required")
+        let body =
+            Array(#"{"openid":"o-1","unionid":"U_1","headimgurl":"https://thirdwx.qlogo.cn/x","nickname":""#.utf8)
+            + nickname + Array(#""}"#.utf8)
+        bench.weChat.respond(Self.profile, .raw(200, body))
+        let claims = try await bench.signIn("page", "c1").identity.claims
+        #expect(claims["unionid"] == "U_1" && claims["picture"] == "https://thirdwx.qlogo.cn/x")
+        #expect(claims["nickname"]?.string?.replacing("\u{FFFD}", with: "") == shown)
+    }
+
     @Test func `a single app need not be named`() async throws {
         let bench = try Bench(apps: "apps: { a: { variant: mobile, app_id: \(Bench.mobile), app_secret: s } }")
         bench.weChat.respond(Self.token, .json(Self.tokenResponse()))

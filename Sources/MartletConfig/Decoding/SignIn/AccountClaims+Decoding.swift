@@ -5,15 +5,20 @@ extension AccountClaimSource: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .required("provider", .text, "The name of the provider whose logins have the claim."),
-            .required("claim", .text, "The claim of the login."),
-            .optional("as", .text, "The name of the account's claim; by default that of the login's."),
+            .required("claim", .claim, "The claim of the login, or the names on the way to a member of it."),
+            .optional(
+                "as", .text, "The name of the account's claim; by default that of the login's. A member needs one."),
         ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         provider = try reader.required("provider")
         claim = try reader.required("claim")
-        name = reader.optional("as") ?? claim
+        guard !claim.value.isNested else {
+            name = try reader.required("as")
+            return
+        }
+        name = reader.optional("as") ?? Located(claim.value.name, at: claim.location)
     }
 }
 

@@ -11,11 +11,15 @@ extension BrowserConfiguration: ConfigurationDecodable {
                 "return_to", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
                 "Exact origins, besides the own one, that a browser may return to."),
             .optional(
-                "native_redirects", .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://)"), nonEmpty: false),
+                "native_redirects",
+                .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://|http://)"), nonEmpty: false),
                 default: "[]",
-                "Exact URLs of apps: of a scheme of their own with a dot, or `https`."),
+                "Exact URLs of apps: of a scheme of their own with a dot, `https`, or `http` of a loopback address, which without a port is that of any port."),
             .optional(
                 "pages", .block(of: BrowserPagesConfiguration.self), default: "{}", "How the sign-in pages look."),
+            .optional(
+                "start", .text,
+                "The provider that browsers without a session are sent to immediately, instead of the sign-in page."),
             .optional(
                 "register", .boolean, default: "false",
                 "Whether the form for passwords may create accounts; it needs a provider of the kind `password` with `users: accounts`."
@@ -34,6 +38,7 @@ extension BrowserConfiguration: ConfigurationDecodable {
         }
         nativeRedirects = reader.optional("native_redirects", as: [NativeRedirect].self)?.map(\.text) ?? []
         pages = reader.block("pages") ?? BrowserPagesConfiguration()
+        start = reader.optional("start")
         let registers: Located<Bool> = reader.optional("register", default: Located(false, at: location))
         self.registers = registers.value
         registersLocation = registers.location
@@ -93,6 +98,11 @@ private struct BrowserCookieRules: ConfigurationDecodable {
             diagnostics.error(
                 .configBadValue, at: name.location,
                 "name: browsers accept \(quoted(name.value)) over https only: leave the prefix out on loopback")
+        }
+        if let name, isSecure, !name.value.lowercased().hasPrefix("__host-") {
+            diagnostics.warning(
+                .configInsecure, at: name.location,
+                "name: without the prefix '__Host-' a page of another subdomain can set this cookie")
         }
         return BrowserCookieConfiguration(
             name: name?.value ?? (isSecure ? "__Host-martlet" : "martlet"), isSecure: isSecure, sameSite: sameSite,

@@ -81,13 +81,13 @@ struct CrossOriginRules: ConfigurationDecodable {
     static var grammar: ConfigurationGrammar? {
         .init([
             .optional(
-                "origins", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
-                "Exact origins, such as `https://app.example.com`; there is no wildcard.")
+                "origins", .list(.pattern("^[a-z][a-z0-9+.-]*://"), nonEmpty: false), default: "[]",
+                "Exact origins, such as `https://app.example.com` or `capacitor://localhost`; there is no wildcard.")
         ])
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let listed = reader.optional("origins", as: [Located<WebOrigin>].self) ?? []
+        let listed = reader.optional("origins", as: [Located<PageOrigin>].self) ?? []
         origins = listed.map(\.value.text)
         for origin in listed where !origin.value.isTrustworthy {
             reader.diagnostics.warning(

@@ -5,6 +5,9 @@ extension ListenerConfiguration: ConfigurationDecodable {
                 "address", .text,
                 "`127.0.0.1:8080`, `[::]:8443`, `unix:/run/martlet.sock` or `fd:3`; port 0 is chosen by the system."),
             .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
+            .optional(
+                "ipv6_only", .boolean, default: "false",
+                "Whether `[::]` accepts IPv6 alone; otherwise IPv4 too, unless another listener has the port for it."),
             .optional("tls", .block(of: ListenerTLS.self), "TLS and its certificates; clear text if absent."),
             .optional(
                 "http2", .boolean, default: "true",
@@ -31,6 +34,7 @@ extension ListenerConfiguration: ConfigurationDecodable {
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let reusePort = reader.optional("reuse_port", default: false)
+        let isIPv6Only = reader.optional("ipv6_only", default: false)
         let tls: ListenerTLS? = reader.block("tls")
         let offersHTTP2 = reader.optional("http2", default: true)
         let acceptsProxyProtocol = reader.optional("proxy_protocol", default: false)
@@ -39,6 +43,7 @@ extension ListenerConfiguration: ConfigurationDecodable {
         let health: HealthPath? = reader.block("health")
         let permissions = SocketFilePermissions(from: &reader)
         self.init(address: try reader.required("address"), reusePort: reusePort)
+        self.isIPv6Only = isIPv6Only
         self.tls = tls
         self.offersHTTP2 = offersHTTP2
         self.acceptsProxyProtocol = acceptsProxyProtocol

@@ -1,3 +1,4 @@
+import MartletBrowser
 import MartletCore
 import MartletJSON
 import MartletProvider
@@ -23,7 +24,8 @@ struct BrowserStand {
     /// - Parameter proofs: verifies proofs, which tokens need then; `nil` is none.
     init(
         hasAccounts: Bool = true, requiring proofs: ScriptedProofs? = nil,
-        _ change: (inout BrowserConfiguration) -> Void = { _ in }
+        _ change: (inout BrowserConfiguration) -> Void = { _ in },
+        stepUp: @escaping @Sendable (ReturnTarget) -> StepUpRequirement? = { _ in nil }
     ) {
         let clock = Clock.reading(time)
         let (site, frame) = (ScriptedSite(.query, clock: clock), ScriptedSite(.formPost, clock: clock))
@@ -41,6 +43,7 @@ struct BrowserStand {
             setup.sessions = sessions
             let key = SharedKey("browser-key", store: setup.store, keyPrefix: "martlet:", clock: clock)
             setup.browser = BrowserSetup(configuration, base: "/auth", sessions: sessions, key: key)
+            setup.browser?.stepUp = stepUp
             setup.proofs = proofs
             setup.configuration.dpop = proofs == nil ? .off : .required
         }
@@ -181,7 +184,7 @@ extension Stand.Reply {
     /// The values of `Set-Cookie`.
     var setCookies: [String] {
         response.fields.filter { $0.name == "Set-Cookie" }.map(\.value)
-            + [response.failure?.setCookie].compactMap(\.self)
+            + (response.failure?.setCookies ?? [])
     }
 
     var location: String? { field("Location") }
@@ -205,6 +208,9 @@ struct ScriptedSite: Redirecting {
         var completed = 0
         var verifiers: [String] = []
         var purposes: [AuthenticationContext.Purpose] = []
+        var requests: [RedirectRequest] = []
+        /// Whether a second response of the site proves nothing.
+        var isSingleUse = false
     }
 
     static let kind: ProviderKind = "site"
@@ -232,6 +238,7 @@ struct ScriptedSite: Redirecting {
         for attempt: RedirectAttempt, language: LanguageTag?, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> String {
         if let error = script.value.error { throw error }
+        script.withLock { $0.requests.append(attempt.request) }
         return AuthorizationURL.make(
             "https://site.example/authorize",
             [
@@ -243,11 +250,14 @@ struct ScriptedSite: Redirecting {
     func complete(
         _ callback: RedirectCallback, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> RedirectOutcome {
-        script.withLock { script in
+        let isUsed = script.withLock { script in
             script.completed += 1
             script.verifiers.append(callback.attempt.codeVerifier.withBytes { String(decoding: $0, as: UTF8.self) })
             script.purposes.append(context.purpose)
+            return script.isSingleUse && script.completed > 1
         }
+        if isUsed { throw .rejected("site.code_used") }
+        if script.value.isSingleUse { try? await Task.sleep(for: .milliseconds(100)) }
         if let error = script.value.error { throw error }
         if try callback.fields.text("error", maximumBytes: 100) == "denied" { return .cancelled }
         guard let user = try callback.fields.text("user", maximumBytes: 100) else { throw .rejected("site.no_user") }

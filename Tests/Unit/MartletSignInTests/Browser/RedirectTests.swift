@@ -37,11 +37,14 @@ func arguments(_ url: String?) -> [String: String] {
         #expect(start.status == 302 && start.location?.hasPrefix("https://site.example/authorize?") == true)
         #expect(url["redirect_uri"] == "https%3A%2F%2Fapp.example%2Fauth%2Fcallback%2Fsite")
         let cookie = try #require(start.setCookies.first)
-        #expect(cookie.hasPrefix("__Host-martlet-start="))
+        #expect(cookie.firstMatch(of: /^__Host-martlet-start-[0-9a-f]{16}=[A-Za-z0-9_-]+;/) != nil)
         #expect(cookie.hasSuffix("; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=600"))
         browser.site = "cross-site"
         let back = await browser.get("/auth/callback/site?user=ann&state=\(url["state"] ?? "")")
-        #expect(back.outcome == "303 /home" && browser.cookies["__Host-martlet-start"] == nil)
+        #expect(back.outcome == "303 /home")
+        // For as long as the same way back gets the same response.
+        let kept = try #require(back.setCookies.last)
+        #expect(kept.hasPrefix("__Host-martlet-start-") && kept.hasSuffix("; SameSite=None; Max-Age=10"))
         #expect(await browser.get("/auth/session")["provider"] == "site")
         let verifier = try #require(stand.site.script.value.verifiers.first)
         #expect(Base64URL.encode(SHA256.digest(Array(verifier.utf8))) == url["code_challenge"])
@@ -78,7 +81,8 @@ func arguments(_ url: String?) -> [String: String] {
         let second = await start(browser)
         let copy = Browser(browser)
         #expect(await outcome(browser, callback + second) == "303 /home")
-        #expect(await outcome(browser, callback + second) == "400 browser.attempt_unknown")
+        let session = browser.session
+        #expect(await outcome(browser, callback + second) == "303 /home" && browser.session == session)
         #expect(await outcome(copy, callback + second + "&more") == "400 browser.attempt_unknown")
         #expect(thief.session == nil && copy.session == nil)
         stand.advance(.seconds(31))
@@ -98,6 +102,78 @@ func arguments(_ url: String?) -> [String: String] {
         stand.advance(.seconds(9))
         #expect(await other.get(callback).outcome == "303 /home")
         #expect(browser.session != nil && browser.session == other.session)
+    }
+
+    @Test func `gets the same response for the same way back at the same moment`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        // The site accepts its code once, and takes a while.
+        stand.site.script.withLock { $0.isSingleUse = true }
+        let state = await start(browser)
+        let callback = "/auth/callback/site?user=ann&state=\(state)"
+        let cookie = browser.cookies.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
+        let fields: [(name: String, value: String)] = [("Cookie", cookie), ("Sec-Fetch-Mode", "navigate")]
+        let server = stand.stand
+        async let first = server.send("GET", callback, fields: fields)
+        async let second = server.send("GET", callback, fields: fields)
+        let replies = await [first, second]
+        #expect(replies.map(\.outcome) == ["303 /home", "303 /home"] && stand.site.script.value.completed == 1)
+        #expect(replies[0].setCookies.first?.hasPrefix("__Host-martlet=mct_") == true)
+        #expect(replies[0].setCookies.first == replies[1].setCookies.first)
+    }
+
+    @Test func `goes on if the browser has signed in meanwhile`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let states = [await start(browser, to: "/one"), await start(browser, to: "/two")]
+        #expect(
+            await browser.get("/auth/callback/site?user=ann&state=\(states[0])").outcome == "303 /one")
+        // Used up by whatever failed, too late, or unknown: the browser is signed in.
+        stand.site.script.withLock { $0.error = .rejected("site.code_used") }
+        let failed = await browser.get("/auth/callback/site?user=ann&state=\(states[1])")
+        #expect(failed.outcome == "303 /two")
+        stand.site.script.withLock { $0.error = nil }
+        let unknown = await browser.get("/auth/callback/site?user=ann&state=\(String(repeating: "a", count: 64))")
+        #expect(unknown.outcome == "303 /" && browser.session != nil)
+        // A sign-in that the session asked for itself has to succeed.
+        let again = await start(browser, to: "/fresh")
+        #expect(await browser.get("/auth/callback/site?state=\(again)").outcome == "400 site.no_user")
+        let program = await browser.get("/auth/callback/site?state=a", [("Sec-Fetch-Mode", "cors")])
+        #expect(program.status == 400)
+    }
+
+    @Test func `asks the site for what the page demands, and for what the link says`() async {
+        let stand = BrowserStand(stepUp: { target in
+            target.text.hasPrefix("/fresh") ? StepUpRequirement(maximumAge: 60, acr: "mfa") : nil
+        })
+        let browser = stand.browser()
+        func request(_ query: String) async -> RedirectRequest? {
+            _ = await browser.get("/auth/start/site?\(query)")
+            return stand.site.script.value.requests.last
+        }
+        let plain = await request("return_to=/home&login_hint=a%40b.example")
+        #expect(plain?.maximumAge == nil && plain?.level == nil && plain?.confirms == false)
+        #expect(plain?.arguments["login_hint"] == "a@b.example")
+        let fresh = await request("return_to=/fresh/x%3Fa%3D1")
+        #expect(fresh?.maximumAge == .seconds(60) && fresh?.level == "mfa" && fresh?.confirms == false)
+        #expect(await request("confirm=true&return_to=/home")?.confirms == true)
+        let page = await browser.get("/auth/sign-in?confirm=true&return_to=/fresh")
+        #expect(page.page.contains("href=\"/auth/start/site?confirm=true&amp;return_to=/fresh\""))
+    }
+
+    @Test func `begins without the page where there is one provider to go to`() async {
+        let here = SourceLocation(file: "gw.yaml", line: 1, column: 1)
+        let browser = BrowserStand { $0.start = Located("site", at: here) }.browser()
+        let first = await browser.get("/auth/sign-in?return_to=/home%3Fa%3D1&login_hint=x")
+        #expect(first.outcome == "302 /auth/start/site?login_hint=x&return_to=/home%3Fa%3D1")
+        let begun = await browser.get(first.location ?? "")
+        let state = arguments(begun.location)["state"] ?? ""
+        // Cancelled or failed, it is the page.
+        let failed = await browser.get("/auth/callback/site?state=\(state)")
+        #expect(failed.outcome == "400 site.no_user" && failed.page.contains("href=\"/auth/start/site"))
+        #expect(await browser.get("/auth/sign-in?result=account_deleted").status == 200)
+        await browser.signIn()
+        #expect(await browser.get("/auth/sign-in?return_to=/x").location?.hasPrefix("/auth/start/site") == true)
     }
 
     @Test func `stores nothing for whoever comes back without an identity`() async {
@@ -175,14 +251,76 @@ func arguments(_ url: String?) -> [String: String] {
     }
 
     @Test func `keeps five attempts of two tabs`() async {
-        let browser = BrowserStand().browser()
+        let stand = BrowserStand()
+        let browser = stand.browser()
         var states: [String] = []
-        for index in 0..<6 { states.append(await start(browser, to: "/tab\(index)")) }
+        for index in 0..<6 {
+            states.append(await start(browser, to: "/tab\(index)"))
+            stand.advance(.seconds(1))
+        }
+        #expect(browser.cookies.keys.filter { $0.hasPrefix("__Host-martlet-start-") }.count == 5)
         #expect(await browser.get("/auth/callback/site?user=ann&state=\(states[0])").status == 400)
         for index in [5, 1] {
             let reply = await browser.get("/auth/callback/site?user=ann&state=\(states[index])")
             #expect(reply.outcome == "303 /tab\(index)")
         }
+    }
+
+    @Test func `keeps every attempt of tabs that begin together, with its long page`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        // Each begins with the cookies that the browser had before: none.
+        var begun: [(state: String, target: String)] = []
+        for index in 0..<10 {
+            let target = "/tab\(index)?q=" + String(repeating: "a", count: 700)
+            let tab = stand.browser()
+            begun.append((await start(tab, to: target), target))
+            for (name, value) in tab.cookies { browser.set(name, value) }
+        }
+        for (state, target) in begun {
+            let reply = await browser.get("/auth/callback/site?user=ann&state=\(state)")
+            #expect(reply.outcome == "303 \(target)")
+        }
+        // Two of the longest.
+        let long = { (name: String) in "/\(name)?q=" + String(repeating: "a", count: 2000) }
+        let other = stand.browser()
+        let states = [await start(other, to: long("one")), await start(other, to: long("two"))]
+        #expect(
+            await other.get("/auth/callback/site?user=ann&state=\(states[0])").location == long("one"))
+        #expect(
+            await other.get("/auth/callback/site?user=ann&state=\(states[1])").location == long("two"))
+    }
+
+    @Test func `deletes cookies that hold no attempt`() async {
+        let browser = BrowserStand().browser()
+        browser.set("__Host-martlet-start-0123456789abcdef", "AAAA")
+        browser.set("__Host-martlet-start", "AAAA")
+        let state = await start(browser)
+        #expect(browser.cookies.count == 1)
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(state)").outcome == "303 /home")
+    }
+
+    @Test func `takes nothing but a form by POST`() async {
+        let browser = BrowserStand().browser()
+        let state = await start(browser, "frame")
+        for type in ["text/plain", "application/json", "multipart/form-data; boundary=x"] {
+            let reply = await browser.post(
+                "/auth/callback/frame", [("state", state), ("user", "ann")], [("Content-Type", type)])
+            #expect(reply.status == 415, "\(type)")
+        }
+        #expect(await browser.post("/auth/callback/frame", [("state", state), ("user", "ann")]).status == 303)
+    }
+
+    @Test func `names the method of a callback`() async {
+        let browser = BrowserStand().browser()
+        for (path, allow) in [("site", "GET"), ("frame", "POST")] {
+            let reply =
+                allow == "GET"
+                ? await browser.post("/auth/callback/\(path)", [("state", "a")])
+                : await browser.get("/auth/callback/\(path)?state=a")
+            #expect(reply.status == 405 && reply.field("Allow") == allow && reply.page.contains("<html"))
+        }
+        #expect(await browser.get("/auth/sign-out").field("Allow") == "POST")
     }
 
     @Test func `ends the session of another person`() async {
@@ -249,9 +387,9 @@ func arguments(_ url: String?) -> [String: String] {
         let proofs = ScriptedProofs()
         let stand = BrowserStand(requiring: proofs)
         let code = try await code(stand)
-        #expect(await exchange(stand, code, verifier).summary == "401 credential_invalid dpop.missing")
+        #expect(await exchange(stand, code, verifier).summary == "401 dpop_proof_invalid dpop.missing")
         let used = await exchange(stand, code, verifier, proof: "bad 1")
-        #expect(used.summary == "401 credential_invalid dpop.malformed")
+        #expect(used.summary == "401 dpop_proof_invalid dpop.malformed")
         proofs.isUnavailable = true
         let unmarked = await exchange(stand, code, verifier, proof: "\(ScriptedProofs.ours) 1")
         #expect(unmarked.summary == "503 auth_unavailable dpop.store_unavailable")
@@ -307,6 +445,27 @@ func arguments(_ url: String?) -> [String: String] {
         let state = arguments(await start(browser).location)["state"] ?? ""
         let back = await browser.get("/auth/callback/site?error=denied&state=\(state)")
         #expect(back.outcome == "302 com.example.app:/cb?error=access_denied&state=a%20b")
+    }
+
+    @Test func `gets an error if its sign-in fails`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        func back(_ error: AuthenticationError?, _ query: String = "user=ann") async -> String? {
+            let state = arguments(await start(browser).location)["state"] ?? ""
+            stand.site.script.withLock { $0.error = error }
+            let reply = await browser.get("/auth/callback/site?\(query)&state=\(state)")
+            #expect(reply.status == 302 && browser.cookies.isEmpty)
+            stand.site.script.withLock { $0.error = nil }
+            return arguments(reply.location)["error"]
+        }
+        #expect(await back(nil, "") == "server_error")
+        #expect(await back(.rejected("site.bad")) == "server_error")
+        #expect(await back(.unavailable("site.unavailable", retryAfter: .seconds(7))) == "temporarily_unavailable")
+        #expect(await back(AuthenticationError("site.denied", .denied)) == "access_denied")
+        stand.site.script.withLock { $0.error = .unavailable("site.unavailable", retryAfter: .seconds(7)) }
+        let begun = await start(browser)
+        #expect(begun.location == "com.example.app:/cb?error=temporarily_unavailable&state=a%20b")
+        #expect(begun.outcome.hasSuffix("site.unavailable"))
     }
 
     @Test func `is rejected for wrong arguments`() async {

@@ -21,6 +21,11 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking, Notifying {
         var storedClaims: JSONObject = [:]
         var aliases: [String] = []
         var repetition: SignIn.Repetition?
+        var unlessKnown: AuthenticationError?
+        /// Whether the gateway is asked for its approval.
+        var asks = false
+        /// How often the user's proof was used up.
+        var consumed = 0
         /// By subject.
         var passwords: [String: String] = [:]
         var logins = 0
@@ -61,9 +66,12 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking, Notifying {
         let identity = Identity(
             providerSubject: proof, issuer: "https://issuer.example", claims: script.claims, authTime: now,
             issuedAt: now, expiresAt: now)
-        return SignIn(
+        let result = SignIn(
             identity: identity, aliases: script.aliases, storedClaims: script.storedClaims,
-            repetition: script.repetition)
+            repetition: script.repetition, unlessKnown: script.unlessKnown)
+        if script.asks { try await context.approve(result) }
+        self.script.withLock { $0.consumed += 1 }
+        return result
     }
 
     func changePassword(
