@@ -30,7 +30,7 @@ import Testing
             "/%f8%88%80%80%80",
             "/%C3", "/%C3x", "/%80", "/%", "/%2", "/%zz", "/a%", "/a%4", "/a%2g", "/a%u0041", "/a%25b", "/%252e%252e/",
             "/..;x/", "/.;/a", "/a/..;", "/a/%2e%2e;x=1/b", "/a/.%2E;/b", "/a#b", "/a?b#c", "/#", "a", "?x", "",
-            "/a%EF%BC%8Fb", "/%EF%BC%8E%EF%BC%8E/a", "/%E2%80%A5/a", "/%EF%BC%BC", "/%EF%BC%8541", "/%E2%84%80",
+            "/a%EF%BC%8Fb", "/%EF%BC%8E%EF%BC%8E/a", "/%E2%80%A5/a", "/%EF%BC%BC", "/%EF%BC%8541",
         ]
         try withOpenGateway { gateway, upstream throws in
             for target in rows {

@@ -1,12 +1,11 @@
 /// The characters whose compatibility form (Unicode's NFKC) has a meaning in a path.
 ///
 /// An upstream that normalizes after decoding treats `\u{FF0F}` as a slash, `\u{2025}` as two dots, and `\u{FF05}2F` as
-/// an encoded slash. An ellipsis is three dots to it, which mean nothing.
+/// an encoded slash. An ellipsis is three dots to it, which mean nothing, and a sign such as `\u{2105}` is text.
 package enum CompatibilityForms {
     /// Ranges of code points in ascending order; a test compares them with the Unicode data of every character.
     private static let ambiguous: [ClosedRange<UInt32>] = [
-        0x2024...0x2025, 0x2100...0x2101, 0x2105...0x2106, 0xFE30...0xFE30, 0xFE52...0xFE52, 0xFE68...0xFE68,
-        0xFF0E...0xFF0F, 0xFF3C...0xFF3C,
+        0x2024...0x2025, 0xFE30...0xFE30, 0xFE52...0xFE52, 0xFE68...0xFE68, 0xFF0E...0xFF0F, 0xFF3C...0xFF3C,
     ]
 
     /// Full-width digits and letters, each the form of one hexadecimal digit.
@@ -20,7 +19,7 @@ package enum CompatibilityForms {
         0xFB00...0xFB04, 0x1D400...0x1D7FF, 0x1F100...0x1F190, 0x1FBF0...0x1FBF9,
     ]
 
-    /// Whether the compatibility form of a character is `.`, `..`, `/` or `\`, or has one of the last two in it.
+    /// Whether the compatibility form of a character is `.`, `..`, `/` or `\`.
     static func isAmbiguous(_ scalar: UInt32) -> Bool { scalar >= 0x2024 && isIn(ambiguous, scalar) }
 
     /// Whether the compatibility form of a character is `%`.
