@@ -14,6 +14,8 @@ public struct KeySet: Sendable {
         public let id: KeyID?
         /// Why it was skipped, for operators.
         public let reason: String
+        /// Whether it is a good key for something else: for encryption, or with an algorithm that is not allowed.
+        public let isOfAnotherUse: Bool
     }
 
     public let keys: [KeyID: VerificationKey]
@@ -38,18 +40,19 @@ public struct KeySet: Sendable {
             do throws(SkippedKey) {
                 usable.append((id, try Self.key(entry, id: id, allowed: allowed)))
             } catch {
-                skipped.append(Skipped(id: id, reason: error.reason))
+                skipped.append(Skipped(id: id, reason: error.reason, isOfAnotherUse: error.isOfAnotherUse))
             }
         }
         var keys: [KeyID: VerificationKey] = [:]
         for (id, key) in usable {
             // Without an ID of its own it has its thumbprint, if no other key could be meant.
             guard id != nil || usable.count == 1 else {
-                skipped.append(Skipped(id: nil, reason: "it has no kid, and there are others"))
+                let reason = "it has no kid, and there are others"
+                skipped.append(Skipped(id: nil, reason: reason, isOfAnotherUse: false))
                 continue
             }
             guard let all = keys[key.id].map({ $0.adding(key) }) ?? key else {
-                skipped.append(Skipped(id: key.id, reason: "too many keys have this kid"))
+                skipped.append(Skipped(id: key.id, reason: "too many keys have this kid", isOfAnotherUse: false))
                 continue
             }
             keys[key.id] = all
@@ -79,8 +82,15 @@ public struct KeySet: Sendable {
 
     private struct SkippedKey: Error {
         let reason: String
+        var isOfAnotherUse = false
 
         init(_ reason: String) { self.reason = reason }
+
+        static func ofAnotherUse(_ reason: String) -> SkippedKey {
+            var error = SkippedKey(reason)
+            error.isOfAnotherUse = true
+            return error
+        }
     }
 
     /// A key is for the algorithm that its entry names. Without `alg` it is for that of its curve, or for all of RSA;
@@ -91,17 +101,17 @@ public struct KeySet: Sendable {
         guard id != nil || !entry.has("kid") else { throw SkippedKey("it has no valid kid") }
         let parts: PublicKeyParts
         do throws(JOSEError) { parts = try PublicKeyParts(jwk: entry) } catch { throw SkippedKey(error.message) }
-        if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
+        if let use = entry["use"], use != "sig" { throw .ofAnotherUse("it is not for signatures") }
         if let operations = entry["key_ops"], operations.array?.contains("verify") != true {
-            throw SkippedKey("it is not for verifying")
+            throw .ofAnotherUse("it is not for verifying")
         }
         var algorithms = parts.algorithms
         if let name = entry["alg"] {
             algorithms = algorithms.filter { name == .string($0.rawValue) }
-            guard !algorithms.isEmpty else { throw SkippedKey("it is for another algorithm") }
+            guard !algorithms.isEmpty else { throw .ofAnotherUse("it is for another algorithm") }
         }
         guard algorithms.contains(where: allowed.contains) else {
-            throw SkippedKey("\(algorithms.map(\.rawValue).joined(separator: ", ")) is not allowed")
+            throw .ofAnotherUse("\(algorithms.map(\.rawValue).joined(separator: ", ")) is not allowed")
         }
         guard let id = id ?? KeyID(parts.thumbprint) else { throw SkippedKey("it has no valid kid") }
         do throws(CryptoError) {

@@ -103,12 +103,20 @@ struct Introspector: Sendable {
         }
     }
 
+    /// What the issuer says about a call that it refuses: its `error` and `error_description`, else the status.
+    private static func words(of response: HTTPCallResponse) -> String {
+        let object = (try? JSON.parse(response.body, limits: limits))?.object
+        let said = ["error", "error_description"].compactMap { object?[$0]?.string }.joined(separator: ": ")
+        return "\(response.status) \(IssuerText.make(said))"
+    }
+
     private func object(of response: HTTPCallResponse) throws(OIDCError) -> JSONObject {
         switch response.status {
         case 200: break
         // The gateway itself is not allowed to ask: that is no word about the token.
         case 401, 403:
-            throw .unavailable("introspection_refused", "the issuer refuses the gateway's client: \(response.status)")
+            throw .unavailable(
+                "introspection_refused", "the issuer refuses the gateway's client: \(Self.words(of: response))")
         case 429:
             throw OIDCError(
                 .throttled(response.retryAfter), "introspection_throttled", "the issuer limits the rate of calls")

@@ -8,7 +8,8 @@ extension OIDCProvider: SigningIn {
 
     /// Authenticates a login by the ID token that an app has got from the issuer, to which the nonce must be bound.
     ///
-    /// The nonce is consumed after the checks, so that only the holder of a valid token can consume it.
+    /// The nonce is consumed after the checks, and after the gateway has approved the identity, so that only the holder
+    /// of a valid token can consume it, and a link that is rejected leaves it for the next attempt.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
@@ -18,17 +19,20 @@ extension OIDCProvider: SigningIn {
         // A copy, because both owners wipe what they hold.
         let token = try form.requiredSecret("id_token").withBytes { Credential(bearer: $0.map(\.self)) }
         let nonce = try form.text("nonce")
-        var log = CheckLog(recorded: false)
+        let signIn: SignIn
+        let used: String?
         do throws(OIDCError) {
+            var log = CheckLog(recorded: false)
             let verified = try await verifyFetchingKey(token, for: .login, at: context.now, log: &log)
-            let sent = nonce?.isEmpty == true ? nil : nonce
-            if let used = try Self.nonce(sent, of: verified, under: login.nonce) {
-                try await consume(used, under: login.nonce, in: context)
-            }
-            return SignIn(identity: verified.identity)
-        } catch {
+            used = try Self.nonce(nonce?.isEmpty == true ? nil : nonce, of: verified, under: login.nonce)
+            signIn = SignIn(identity: verified.identity)
+        } catch { throw error.authenticationError }
+        try await context.approve(signIn)
+        guard let used else { return signIn }
+        do throws(OIDCError) { try await consume(used, under: login.nonce, in: context) } catch {
             throw error.authenticationError
         }
+        return signIn
     }
 
     /// Body and token must agree on the nonce.

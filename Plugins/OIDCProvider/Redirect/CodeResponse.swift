@@ -45,8 +45,6 @@ struct CodeResponse {
 
 /// What an issuer says when it refuses a request (RFC 6749 §4.1.2.1, §5.2).
 struct IssuerRejection {
-    private static let maximumBytes = 256
-
     let error: String
     let description: String?
 
@@ -55,19 +53,6 @@ struct IssuerRejection {
     func log(_ event: String, of client: String, to logger: Logger) {
         logger.warning(
             event, ("error", ShownText.make(error)), ("client_id", client),
-            ("error_description", Self.line(description ?? "")))
-    }
-
-    /// Printable ASCII; other bytes are percent-encoded.
-    private static func line(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            let isPlain = (0x20...0x7E).contains(byte) && byte != 0x25 && byte != 0x22 && byte != 0x5C
-            let next = isPlain ? [byte] : [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            guard bytes.count + next.count <= maximumBytes else { break }
-            bytes += next
-        }
-        return String(decoding: bytes, as: UTF8.self)
+            ("error_description", IssuerText.make(description ?? "")))
     }
 }

@@ -63,7 +63,13 @@ extension OIDCProvider: Redirecting {
     /// What an error of the authorization endpoint means (RFC 6749 §4.1.2.1).
     private func failure(_ rejection: IssuerRejection, of client: String) throws(OIDCError) -> RedirectOutcome {
         let error = rejection.error
-        if error.hasSameBytes(as: "access_denied") { return .cancelled }
+        if error.hasSameBytes(as: "access_denied") {
+            // Most often the user has cancelled, without a word; an issuer that denies says why.
+            if rejection.description != nil {
+                rejection.log("issuer denied an authorization", of: client, to: context.logger)
+            }
+            return .cancelled
+        }
         rejection.log("issuer refused an authorization", of: client, to: context.logger)
         if error.hasSameBytes(as: "temporarily_unavailable") || error.hasSameBytes(as: "server_error") {
             throw .unavailable("issuer_unavailable", "the issuer's page says that it is unavailable")

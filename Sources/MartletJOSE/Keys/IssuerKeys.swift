@@ -234,8 +234,8 @@ extension IssuerKeys {
             let names = keys.set.keys.keys.map(\.text).sorted().joined(separator: " ")
             logger.info("issuer keys loaded", ("url", url), ("source", keys.source.rawValue), ("kids", names))
             for key in keys.set.skipped {
-                logger.warning(
-                    "issuer key skipped", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
+                let line = logger.with(("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
+                if key.isOfAnotherUse { line.info("issuer key skipped") } else { line.warning("issuer key skipped") }
             }
         }
         guard let rotation, !rotation.isEmpty else { return }

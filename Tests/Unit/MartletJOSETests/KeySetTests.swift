@@ -45,7 +45,9 @@ import Testing
     @Test func `skips keys of an algorithm that is not allowed`() throws {
         let set = try Self.set([Self.entry(Self.rsa.get()), Self.entry(Self.elliptic.get())], [.rs256])
         #expect(set.keys.keys.map(\.text) == ["RSA"])
-        #expect(set.skipped.map(\.id?.text) == ["EC"])
+        #expect(set.skipped.map(\.id?.text) == ["EC"] && set.skipped.allSatisfy(\.isOfAnotherUse))
+        let damaged = try Self.set([Self.entry(Self.rsa.get()), "{\"kty\":\"EC\",\"kid\":\"bad\",\"crv\":\"P-256\"}"])
+        #expect(damaged.skipped.map(\.isOfAnotherUse) == [false])
     }
 
     static let harmless: [Change] = [

@@ -27,13 +27,13 @@ struct Bench {
     ///   - store: the store of codes, nonces and copies.
     init(
         _ yaml: String = "issuer: https://issuer.example\naudiences: [api]", issuer: ScriptedIssuer? = nil,
-        time: TestTime = TestTime(), store: (any SharedStoring)? = nil
+        time: TestTime = TestTime(), store: (any SharedStoring)? = nil, logger: Logger = .silent
     ) throws {
         let configuration = try Self.configuration(yaml)
         self.time = time
         let issuer = if let issuer { issuer } else { try ScriptedIssuer() }
         self.issuer = issuer
-        provider = try OIDCProvider(configuration, context: Self.context(issuer, time, store))
+        provider = try OIDCProvider(configuration, context: Self.context(issuer, time, store, logger))
     }
 
     /// A provider that has started.
@@ -66,7 +66,7 @@ struct Bench {
     }
 
     private static func context(
-        _ issuer: ScriptedIssuer, _ time: TestTime, _ store: (any SharedStoring)?
+        _ issuer: ScriptedIssuer, _ time: TestTime, _ store: (any SharedStoring)?, _ logger: Logger
     ) -> ProviderContext {
         let policy = IssuerKeysPolicy(
             ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),
@@ -76,7 +76,7 @@ struct Bench {
         let services = ProviderContext.Services(
             clock: clock, http: issuer, store: store ?? detached.store, hashing: detached.hashing, users: nil)
         return ProviderContext(
-            name: "oidc", services: services, logger: .silent, storeKeyPrefix: "test:",
+            name: "oidc", services: services, logger: logger, storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
                 IssuerKeys(
                     url: url, policy: policy, allowing: algorithms, fetcher: issuer, store: nil,

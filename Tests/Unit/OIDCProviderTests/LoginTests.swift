@@ -11,8 +11,11 @@ import Testing
     }
 
     static func login(
-        _ bench: Bench, nonce: String? = nil, _ change: (inout Token) -> Void = { _ in }
+        _ bench: Bench, nonce: String? = nil, approval: AuthenticationError? = nil,
+        _ change: (inout Token) -> Void = { _ in }
     ) async throws -> ErrorCode? {
+        var context = bench.context
+        if let approval { context.approval = { (_) async throws(AuthenticationError) in throw approval } }
         let token = try Bench.token { token in
             token.claims["aud"] = "\"app\""
             change(&token)
@@ -21,7 +24,7 @@ import Testing
         texts["nonce"] = nonce.map { Secret($0) }
         do throws(AuthenticationError) {
             let signIn = try await bench.provider.signIn(
-                with: SignInForm(texts: texts, others: [:], isForm: false), in: bench.context)
+                with: SignInForm(texts: texts, others: [:], isForm: false), in: context)
             #expect(signIn.identity.providerSubject == "user-1")
         } catch { return error.code }
         return nil
@@ -52,6 +55,15 @@ import Testing
         #expect(try await Self.login(strict, nonce: "n1") { $0.claims["nonce"] = "\"n1\"" } == "oidc.nonce_reused")
         let off = try Bench(Self.yaml(", nonce: off"))
         #expect(try await Self.login(off) { $0.claims["nonce"] = "\"n1\"" } == nil)
+    }
+
+    @Test func `one that the gateway does not approve uses no nonce up`() async throws {
+        let strict = try Bench(Self.yaml(", nonce: required"))
+        let taken = AuthenticationError.denied("test.taken")
+        // The nonce was not issued here, which only a lookup shows.
+        let code = try await Self.login(strict, nonce: "n1", approval: taken) { $0.claims["nonce"] = "\"n1\"" }
+        #expect(code == "test.taken")
+        #expect(try await Self.login(strict, approval: taken) == "oidc.nonce_missing")
     }
 
     @Test func `without the block there are no logins`() async throws {

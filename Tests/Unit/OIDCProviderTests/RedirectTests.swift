@@ -179,6 +179,21 @@ import Testing
         (200, ["access_token": "a", "token_type": "bearer", "id_token": "x"], "oidc.malformed", .rejected),
     ]
 
+    @Test func `what an issuer says about a login is in the log`() async throws {
+        let lines = Lines()
+        let bench = try Bench(Self.yaml(), issuer: ScriptedIssuer(), logger: Logger(lines, minimum: .debug))
+        let text = "AADSTS70008: expired\n\u{1B}[2J"
+        bench.issuer.respond(at: Self.tokenURL, 400, ["error": "invalid_grant", "error_description": .string(text)])
+        #expect(try await Self.complete(bench).code == "oidc.code_rejected")
+        let page = ["error": "access_denied", "error_description": "AADSTS50105: not assigned"]
+        _ = try await Self.complete(bench, page)
+        let said = lines.fields.value.filter { $0["error_description"] != nil }
+        let texts = [#"AADSTS70008: expired\u{a}\u{1b}[2J"#, "AADSTS50105: not assigned"]
+        #expect(said.map { $0["error_description"] } == texts)
+        #expect(said.map { $0["error"] } == ["invalid_grant", "access_denied"])
+        #expect(said.allSatisfy { $0["client_id"] == "site" })
+    }
+
     @Test func `tells a bad code from a failure of the issuer`() async throws {
         for (status, body, code, disposition) in Self.exchanges {
             let bench = try await Self.bench()
@@ -302,4 +317,13 @@ extension Result where Success == RedirectOutcome, Failure == AuthenticationErro
     }
     var signIn: SignIn? { if case .success(.signedIn(let signIn)) = self { signIn } else { nil } }
     var isCancelled: Bool { if case .success(.cancelled) = self { true } else { false } }
+}
+
+/// The fields of lines.
+private final class Lines: LogWriting {
+    let fields = Box<[[String: String]]>([])
+
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        self.fields.withLock { $0.append(Dictionary(fields) { $1 }) }
+    }
 }
