@@ -1,6 +1,7 @@
 package import MartletAccounts
 package import MartletConfig
 internal import MartletCore
+package import MartletEvents
 internal import MartletJSON
 internal import MartletProvider
 package import MartletRedis
@@ -21,7 +22,7 @@ package struct Readiness: Sendable {
 
     /// The state of one dependency.
     package struct Check: Sendable, Equatable {
-        /// `store`, `sessions`, `revocations`, `accounts`, or `provider.` and its name.
+        /// `store`, `sessions`, `revocations`, `accounts`, or `provider.` or `webhook.` and a name.
         package let name: String
         /// `connected` or `ready` if it is healthy; `degraded` if a part of it is.
         package let state: String
@@ -45,7 +46,8 @@ package struct Readiness: Sendable {
     package init(
         instanceID: String = "", store: AdminReport.Store, sessions: SessionAvailability? = nil,
         subscription: RedisStatus?, accounts: AccountHealth?,
-        onError: StoreConfiguration.OnError, providers: [AdminReport.Provider], isDraining: Bool
+        onError: StoreConfiguration.OnError, providers: [AdminReport.Provider], webhooks: [WebhookStatus] = [],
+        isDraining: Bool
     ) {
         self.instanceID = instanceID
         var checks: [Check] = []
@@ -80,6 +82,12 @@ package struct Readiness: Sendable {
             guard let health = provider.health else { continue }
             checks.append(Check(name: "provider.\(provider.name)", state: health.state.rawValue, detail: health.detail))
             if health.state != .ready, worst == .ready { worst = .degraded }
+        }
+        for webhook in webhooks {
+            let state = webhook.failure == nil ? State.ready : .degraded
+            let detail = webhook.failure.map { "\($0); what it does not confirm is sent again" } ?? ""
+            checks.append(Check(name: "webhook.\(webhook.hook)", state: state.rawValue, detail: detail))
+            if state != .ready, worst == .ready { worst = .degraded }
         }
         self.checks = checks
         state = isDraining ? .draining : worst

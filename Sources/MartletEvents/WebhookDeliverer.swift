@@ -167,7 +167,7 @@ package final class WebhookDeliverer: Sendable {
             try await store.outbox.noteDelivered(progress.confirmed)
             outages.succeeded()
             let count = progress.confirmed.count
-            counters.withLock { $0.delivered &+= count }
+            counters.withLock { $0.countDelivered(count) }
             for delivery in progress.confirmed { progress.window.remove(delivery.number) }
             progress.confirmed = []
         } catch {
@@ -237,10 +237,7 @@ package final class WebhookDeliverer: Sendable {
 
     /// Records whether this instance delivers, and returns it.
     private func note(isHolder: Bool) -> Bool {
-        counters.withLock { status in
-            status.isHolder = isHolder
-            if !isHolder { status.backlog = nil }
-        }
+        counters.withLock { $0.note(isHolder: isHolder) }
         return isHolder
     }
 

@@ -104,6 +104,7 @@ extension Gateway: AdminSource {
                 name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health,
                 bulkhead: $0.bulkhead?.counts, verifications: $0.verifications.counts, logins: $0.logins.counts)
         }
+        let webhooks = graph.events?.statuses ?? []
         let configuration = graph.blueprint.configuration
         let outage = store.outage(at: clock.monotonicTime)
         let readiness = Readiness(
@@ -113,13 +114,13 @@ extension Gateway: AdminSource {
                     outage: outage, onError: configuration.store.onError, cacheTTL: configuration.sessions.cacheTTL)
                 : nil,
             subscription: subscription, accounts: accounts, onError: configuration.store.onError,
-            providers: providers, isDraining: isDraining)
+            providers: providers, webhooks: webhooks, isDraining: isDraining)
         return AdminReport(
             readiness: readiness, loops: loops, respondingLoops: responding, routes: routes.configured.map(\.name),
             ownRoutes: Set(routes.routes.filter { $0.mount >= 0 }.map(\.name)), providers: providers, store: store,
             subscription: subscription, accounts: accounts,
             backlog: AdminReport.Backlog(
-                revocations: graph.jobs?.runner.pendingRevocations, webhooks: graph.events?.statuses ?? []),
+                revocations: graph.jobs?.runner.pendingRevocations, webhooks: webhooks),
             hashesWaiting: services.hashing.waiting,
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
             limits: AdminReport.Limits(

@@ -1,5 +1,6 @@
 import MartletConfig
 import MartletCore
+import MartletEvents
 import MartletRedis
 import MartletResponder
 import Testing
@@ -32,6 +33,22 @@ import Testing
         status.state = .connected
         #expect(AdminReport.Store.redis(status).outage(at: now) == nil)
         #expect(AdminReport.Store.memory.outage(at: now) == nil)
+    }
+
+    @Test func `readiness names a webhook that gets nothing, once that is no single failure`() throws {
+        var status = WebhookStatus(hook: "mail")
+        func check() -> Readiness.Check? {
+            let readiness = Readiness(
+                store: .memory, subscription: nil, accounts: nil, onError: .cached, providers: [],
+                webhooks: [status], isDraining: false)
+            #expect(readiness.state == (status.failure == nil ? .ready : .degraded))
+            return readiness.checks.first
+        }
+        status.countFailure(.retry(at: 1, reason: "mail.unreachable: refused"))
+        #expect(check() == Readiness.Check(name: "webhook.mail", state: "ready", detail: ""))
+        status.countFailure(.retry(at: 2, reason: "mail.unreachable: refused"))
+        #expect(check()?.state == "degraded")
+        #expect(check()?.detail == "mail.unreachable: refused; what it does not confirm is sent again")
     }
 
     @Test func `readiness names it`() throws {

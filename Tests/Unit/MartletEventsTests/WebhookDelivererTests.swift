@@ -110,13 +110,16 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
         let isUp = Box(false)
         let receiver = FakeReceiver { _, _ in isUp.value ? status204 : status503 }
         let now = Clock.system.unixMilliseconds
-        try await running(try deliverer(outbox, receiver)) {
+        let subject = try deliverer(outbox, receiver)
+        try await running(subject) {
             outbox.add((1...500).map { delivery($0, of: "s\($0)", created: now) })
             try await Task.sleep(for: .milliseconds(2500))
             // The first attempts are concurrent.
             #expect(outbox.state.value.failures <= WebhookDeliverer.concurrency + 16)
+            #expect(subject.status.failure == "events.status: status 503")
             isUp.withLock { $0 = true }
             try await eventually("everything is delivered") { outbox.open.isEmpty }
+            try await eventually("it is well again") { subject.status.failure == nil }
         }
     }
 
