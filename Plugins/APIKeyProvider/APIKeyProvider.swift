@@ -33,9 +33,14 @@ public struct APIKeyProvider: Provider {
     private let work = RepeatedWork()
     private let outage = KeyOutage()
 
-    /// Warns about a file that does not exist.
+    /// Warns about a file that does not exist; where it cannot be made either, that is an error.
     public static func validate(_ configuration: APIKeyConfiguration, into diagnostics: inout Diagnostics) {
         guard let file = configuration.file, file.value.file.wasMissing else { return }
+        if let reason = FileProbe.creationError(file.value.file.path) {
+            diagnostics.error(
+                .configFileUnwritable, at: file.location, "keys_file: cannot make '\(file.value.file.path)': \(reason)")
+            return
+        }
         diagnostics.warning(
             .configFileUnreadable, at: file.location,
             "keys_file: there is no '\(file.value.file.path)' yet, so no key is accepted: martlet key create makes it")

@@ -80,12 +80,15 @@ public struct BodyError: Sendable, Equatable {
 @frozen package enum NearMiss {
     private static let maximumLength = 40
     private static let maximumNames = 256
+    /// Names that other systems have for the same member, and that look different.
+    private static let synonyms = ["username": ["email", "user", "login", "name"]]
 
     /// The most similar of some names, if any is similar enough.
     ///
     /// Only names of letters, digits, `_`, `-` and `.` are considered, so that the result is safe to print.
     package static func find(_ wanted: String, among names: some Sequence<String>) -> String? {
         let candidates = names.lazy.filter(isPlain).prefix(maximumNames).sorted()
+        if let other = synonyms[wanted]?.first(where: candidates.contains) { return other }
         return Suggestion.nearest(to: wanted, among: candidates)
     }
 

@@ -90,6 +90,8 @@ import Testing
 
     @Test func `that is unusable at the start is an error with its position`() throws {
         #expect(diagnostics(yaml).contains { $0.contains("there is no") && $0.contains("warning") })
+        let nowhere = diagnostics(["keys_file: \(folder.file("none/keys"))"])
+        #expect(nowhere.contains { $0.contains("config.file_unwritable") && $0.contains("its folder does not exist") })
         try write("\n{")
         #expect(diagnostics(yaml).contains { $0.contains("config.yaml:1:12") && $0.contains("line 2") })
         try write("", mode: 0o644)

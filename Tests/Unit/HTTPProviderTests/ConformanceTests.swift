@@ -23,6 +23,10 @@ private struct KeyService: HTTPCalling {
 }
 
 @Suite struct `A provider of kind http conforms` {
+    /// It stands still, so that no deadline passes on a busy machine.
+    private static let clock = Clock(
+        unixTime: { UnixTime(seconds: 1_800_000_000) }, monotonicTime: { MonotonicTime(nanoseconds: 1_000_000_000) })
+
     @Sendable private static func provider(isDown: Bool) throws -> HTTPProvider {
         let block = "url: http://127.0.0.1:7000/\naccepts: [{ bearer_prefix: pt_ }, { header: X-Key }]\nsign_in: true"
         var diagnostics = Diagnostics()
@@ -31,15 +35,15 @@ private struct KeyService: HTTPCalling {
         guard let configuration = node?.decode(HTTPConfiguration.self, title: "p", into: &diagnostics) else {
             throw TestFailure("\(diagnostics)")
         }
-        let detached = ProviderContext.Services.detached(clock: .system, hasUsers: false)
+        let detached = ProviderContext.Services.detached(clock: clock, hasUsers: false)
         let services = ProviderContext.Services(
-            clock: .system, http: KeyService(isDown: isDown), store: detached.store, hashing: detached.hashing,
+            clock: clock, http: KeyService(isDown: isDown), store: detached.store, hashing: detached.hashing,
             users: nil)
         return try HTTPProvider(configuration, context: .detached("partner", services: services))
     }
 
     @Test func `to what the gateway expects`() async throws {
-        var conformance = ProviderConformance(clock: .system) { try Self.provider(isDown: false) }
+        var conformance = ProviderConformance(clock: Self.clock) { try Self.provider(isDown: false) }
         conformance.accepted = [
             Credential(bearer: Array(KeyService.key.utf8)), Credential(header: Array(KeyService.key.utf8)),
         ]

@@ -40,6 +40,7 @@ import Testing
         .init("identity_token", ["Identity-Token"], "Identity-Token"),
         .init("identity_token", ["identity_tokn", "user"], "identity_tokn"),
         .init("username", ["userName"], "userName"), .init("identity_token", ["idToken"], nil),
+        .init("username", ["password", "email"], "email"), .init("username", ["password"], nil),
         .init("identity_token", [], nil), .init("code", ["password"], nil), .init("code", ["Code", "cod"], "Code"),
         // Names that are not safe to print are never suggested.
         .init("code", ["cod\u{1B}"], nil), .init("code", ["c\u{F6}de"], nil), .init("code", ["code\""], nil),
