@@ -40,15 +40,18 @@ public struct Diagnostics: Sendable, CustomStringConvertible {
     /// The warnings, by position.
     public var warnings: [Diagnostic] { sorted.filter { $0.severity == .warning } }
 
-    /// All diagnostics by position; at one position in the order in which they were found.
+    /// All diagnostics by position; at one position in the order in which they were found. What an anchor brings to
+    /// several places is there once.
     public var sorted: [Diagnostic] {
-        all.enumerated()
+        var seen = Set<String>()
+        return all.enumerated()
             .sorted { left, right in
                 let (a, b) = (left.element.location, right.element.location)
                 if a.file != b.file { return a.file < b.file }
                 return (a.line, a.column, left.offset) < (b.line, b.column, right.offset)
             }
             .map(\.element)
+            .filter { seen.insert($0.description).inserted }
     }
 
     /// Records an error, which prevents the configuration from being used.

@@ -36,7 +36,8 @@ struct RouteAuthentication: ConfigurationDecodable {
                 "Names in `providers` whose credentials are accepted; all of them if absent."),
             .optional(
                 "mode", .choice(Mode.allCases.map(\.rawValue)), default: "required",
-                "`optional` also accepts requests without a credential; an invalid credential is still rejected."),
+                "`optional` also accepts requests without a credential, unless there is `authorize`; "
+                    + "an invalid credential is still rejected."),
             .optional(
                 "credentials", .list(.choice(CredentialKind.allCases.map(\.rawValue)), nonEmpty: true),
                 default: "[session, direct]",

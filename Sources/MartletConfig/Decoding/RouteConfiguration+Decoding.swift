@@ -104,7 +104,7 @@ struct RouteMatch: ConfigurationDecodable {
                 "path", .pattern("^/"),
                 "`*` is one segment or a part of one, `**` any number of segments; any path if absent."),
             .optional("path_regex", .text, "Instead of `path`: a regular expression that matches the whole path."),
-            .optional("methods", .list(.text, nonEmpty: true), "Any method if absent."),
+            .optional("methods", .list(.text, nonEmpty: true), "Any method if absent; `GET` is for `HEAD`, too."),
             .optional(
                 "headers", .list(.block(of: RequestConditionBlock.self), nonEmpty: false), default: "[]",
                 "Conditions on the request's headers; all must hold."),

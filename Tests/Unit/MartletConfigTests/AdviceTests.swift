@@ -34,6 +34,18 @@ import Testing
         #expect(lines(endpoints: "[http://a, http://a:81, http://b]") == [])
     }
 
+    @Test func `that an anchor brings to several places is given once`() {
+        let text = """
+            version: 1
+            upstreams: { api: { endpoints: [http://a] } }
+            routes:
+              - { name: a, match: { path: /a }, auth: none, upstream: api, cors: &c { origins: ["https://*.com"] } }
+              - { name: b, match: { path: /b }, auth: none, upstream: api, cors: *c }
+
+            """
+        expectOne(decode(Array(text.utf8), file: "gw.yaml").lines, "warning", "origins")
+    }
+
     @Test func `attempts that may take as long as all together`() {
         func attempts(_ attempt: String, _ whole: String, _ count: Int = 2) -> [String] {
             lines(
