@@ -61,7 +61,8 @@ package struct Readiness: Sendable {
             } else {
                 let reason = status.lastError?.message ?? "not connected yet"
                 let detail = isConnected ? "" : "\(reason); requests with sessions get 503\(Self.exception(onError))"
-                checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
+                let state = StoreImpairment.isUseless(status) ? State.degraded.rawValue : status.state.rawValue
+                checks.append(Check(name: "store", state: state, detail: detail))
                 if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
             }
         }

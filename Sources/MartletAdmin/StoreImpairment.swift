@@ -5,6 +5,16 @@ internal import MartletRedis
 struct StoreImpairment {
     /// At most so many masters are named.
     private static let named = 8
+    /// What servers say that are up, and of no use at present.
+    private static let useless: Set<ErrorCode> = [
+        .redisLoading, .redisTooManyClients, .redisReadOnly, .redisOutOfMemory, .redisMisconfigured, .redisNoReplicas,
+        .redisMasterDown, .redisClusterDown, .redisMoved, .redisCommandUnknown, .redisBusy,
+    ]
+
+    /// Whether a store that is not connected is up, and says itself why it is of no use.
+    static func isUseless(_ status: RedisStatus) -> Bool {
+        status.state != .connected && status.lastError.map { useless.contains($0.code) } == true
+    }
 
     let detail: String
 

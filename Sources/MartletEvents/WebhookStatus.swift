@@ -28,7 +28,7 @@ package struct WebhookStatus: Sendable {
     }
 
     /// Counts an attempt that failed.
-    package mutating func countFailure(_ outcome: DeliveryOutcome) {
+    mutating func countFailure(_ outcome: DeliveryOutcome) {
         switch outcome {
         case .delivered: return
         case .retry(_, let reason):

@@ -112,6 +112,32 @@ import Testing
         }
     }
 
+    @Test func `of a server that loads its data, until it has`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            #expect(try stage.post("/auth/login/password", Self.login).status == 200)
+            _ = try redis.command("EVAL \"for i = 1, 8000 do redis.call('SET', 'other:' .. i, i) end\" 0")
+            #expect(try redis.command("SAVE") == "+OK\r\n")
+            try redis.stop()
+            // 5 ms for each key.
+            try redis.restart(extra: ["--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"])
+            try waitUntil("the log has the reason") {
+                _ = try stage.post("/auth/login/password", Self.login)
+                return stage.gateway.log.contains { $0["code"] == "redis.loading" }
+            }
+            #expect(try stage.post("/auth/login/password", Self.login).status == 503)
+            let text = try Self.report(stage)
+            #expect(text.contains("\"store\",\"state\":\"degraded\"") && text.contains("store degraded"), "\(text)")
+            // The connection for revocations has the same reason.
+            #expect(text.components(separatedBy: "it accepts commands when it has").count > 3, "\(text)")
+            #expect(try redis.command("CONFIG SET key-load-delay 0") == "+OK\r\n")
+            try waitUntil("logins succeed") { try stage.post("/auth/login/password", Self.login).status == 200 }
+            try waitUntil("the store is well") {
+                try stage.gateway.askAdmin("/readyz").text.contains("\"store\",\"state\":\"connected\"")
+            }
+        }
+    }
+
     @Test func `at an address that is no store`() throws {
         let node = try RedisServer(isClusterNode: true)
         let master = try RedisServer()

@@ -39,9 +39,10 @@ package final class RedisServer: Sendable {
         _ = try process.value.wait()
     }
 
-    /// Starts it again on the same port, empty.
-    package func restart() throws {
-        let fresh = try Self.start(arguments, folder)
+    /// Starts it again on the same port, with what it has saved.
+    /// - Parameter extra: more arguments, for this start alone.
+    package func restart(extra: [String] = []) throws {
+        let fresh = try Self.start(arguments + extra, folder)
         process.withLock { $0 = fresh }
         try waitForReply()
     }
@@ -64,7 +65,7 @@ package final class RedisServer: Sendable {
     private func waitForReply() throws {
         try waitUntil("the server responds on \(port)") {
             guard let reply = try? command("PING") else { return false }
-            return reply.hasPrefix("+PONG") || reply.hasPrefix("-NOAUTH")
+            return ["+PONG", "-NOAUTH", "-LOADING"].contains { reply.hasPrefix($0) }
         }
     }
 }

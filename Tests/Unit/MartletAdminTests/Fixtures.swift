@@ -76,11 +76,13 @@ struct ReportFixture {
         return .redis(status)
     }
 
-    static func redis(_ state: RedisStatus.State, failures: [ErrorCode: Int] = [:]) -> AdminReport.Store {
+    static func redis(
+        _ state: RedisStatus.State, failures: [ErrorCode: Int] = [:], code: ErrorCode = "redis.connect_failed"
+    ) -> AdminReport.Store {
         var status = RedisStatus(since: MonotonicTime(nanoseconds: 0))
         status.state = state
         status.failures = failures
-        if state == .down { status.lastError = StoreError(code: "redis.connect_failed", message: "connection refused") }
+        if state == .down { status.lastError = StoreError(code: code, message: "connection refused") }
         return .redis(status)
     }
 }

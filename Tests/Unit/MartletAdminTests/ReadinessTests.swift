@@ -60,6 +60,18 @@ import Testing
         },
     ]
 
+    @Test func `a server that says why it is of no use is degraded, and one that says nothing is down`() {
+        var fixture = ReportFixture()
+        for (code, state): (ErrorCode, String) in [
+            ("redis.loading", "degraded"), ("redis.too_many_clients", "degraded"), ("redis.cluster_down", "degraded"),
+            ("redis.connect_failed", "down"), ("redis.wrong_password", "down"),
+        ] {
+            fixture.store = ReportFixture.redis(.down, code: code)
+            #expect(fixture.readiness.checks.first { $0.name == "store" }?.state == state, "\(code)")
+            #expect(fixture.readiness.state == .degraded)
+        }
+    }
+
     @Test(arguments: rows) func `follow from the state of the dependencies`(row: Row) {
         var fixture = ReportFixture()
         row.make(&fixture)

@@ -1,11 +1,11 @@
 import MartletConfig
 import MartletCore
-import MartletEvents
 import MartletRedis
 import MartletResponder
 import Testing
 
 @testable import MartletAdmin
+@testable import MartletEvents
 
 @Suite struct SessionAvailabilityTests {
     private func availability(
