@@ -15,7 +15,7 @@
 
 // The SHA-256 of the listing of every public symbol, in lowercase hexadecimal; `Tests/API/run --update` writes it.
 #ifndef MARTLET_API_STAMP
-#define MARTLET_API_STAMP "8e6f1a8f46dbea2c9070accd1d3b9e913f27456bf38af8b6fcbe97b0064b0606"
+#define MARTLET_API_STAMP "50c8915b02cfcf8a5402cf2c6ecfb03ea4c8538ec93b4d6c367d668c32bdcf2c"
 #endif
 
 // The compiler that reads this header: in a Swift module, the one of the Swift toolchain.

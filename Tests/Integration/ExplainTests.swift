@@ -73,6 +73,26 @@ import Testing
             ], not: ["FAIL"])
     }
 
+    @Test func `a login, whatever routes accept`() throws {
+        let stand = try Stand()
+        func explain(_ token: String, _ provider: String = "apple") throws -> CommandResult {
+            try run(
+                try Executable.martlet(),
+                [
+                    "explain", "--config", stand.folder.file("config.yaml"), "--login", provider, "--token",
+                    try stand.folder.write(token + "\n", to: "token"),
+                ])
+        }
+        let good = try explain(try stand.apple.token())
+        #expect(good.ending == .exited(0) && good.output.contains("accepted, as far as the token goes"), "\(good)")
+        let other = try explain(try stand.apple.token { $0.claims["aud"] = "\"com.example.other\"" })
+        #expect(other.ending == .exited(1), "\(other)")
+        let parts = ["failed [apple.bad_audience]", "com.example.other", "rejected: 401 credential_invalid"]
+        Self.expect(other.output, parts)
+        let unknown = try explain("x", "nope")
+        #expect(unknown.ending == .exited(64) && unknown.errorOutput.contains("there are: apple"), "\(unknown)")
+    }
+
     @Test func `a route that responds itself`() throws {
         let stand = try Stand()
         Self.expect(

@@ -99,7 +99,7 @@ import Testing
                 let response = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
                 #expect(response.hasPrefix("HTTP/1.1 200 ") == isAccepted, "\(count)")
             }
-            #expect(gateway.log.contains { $0["code"] == "proxy_protocol.bad_length" })
+            try waitUntil("the log has it") { gateway.log.contains { $0["code"] == "proxy_protocol.bad_length" } }
         }
     }
 
