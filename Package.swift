@@ -234,7 +234,8 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
-            "MartletIO", "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror", "MartletTracing",
+            "MartletIO", "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror",
+            "MartletTracing",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
             "MartletIdentities",

@@ -65,7 +65,8 @@ final class AccountHealthRecorder: Sendable {
         let line = content.withLock { $0.statements.failed(reason, at: clock.monotonicTime) }
         guard let line else { return }
         logger.warning(
-            "account store statement failed", [("code", "\(ErrorCode.accountsFailed)"), ("reason", reason)] + line.fields)
+            "account store statement failed",
+            [("code", "\(ErrorCode.accountsFailed)"), ("reason", reason)] + line.fields)
     }
 
     func stopped() { content.withLock { $0.health.state = .stopped } }

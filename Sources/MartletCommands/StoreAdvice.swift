@@ -34,7 +34,8 @@ struct StoreAdvice {
     /// Redis before 7.4 replays what scripts wrote with the rights of the default user: without them, a restart loses it.
     private func checkDefaultUser() async -> OnlineFinding? {
         guard let username, username != Self.defaultUser else { return nil }
-        let advice = "the default user may be off, but has to keep ~* &* +@all: else Redis loses what scripts wrote when "
+        let advice =
+            "the default user may be off, but has to keep ~* &* +@all: else Redis loses what scripts wrote when "
             + "it reads its append-only file"
         let question = ["ACL", "GETUSER", Self.defaultUser].map { Array($0.utf8) }
         let reply: RedisReply
@@ -51,7 +52,9 @@ struct StoreAdvice {
     /// - Parameter parts: names and values in turn.
     static func lacksRights(_ parts: [RedisReply]) -> Bool {
         func text(_ name: String) -> String? {
-            guard let index = parts.firstIndex(of: .bytes(Array(name.utf8))), index + 1 < parts.count else { return nil }
+            guard let index = parts.firstIndex(of: .bytes(Array(name.utf8))), index + 1 < parts.count else {
+                return nil
+            }
             switch parts[index + 1] {
             case .bytes(let bytes): return String(decoding: bytes, as: UTF8.self)
             // Redis 6.2 lists patterns without their sign.

@@ -116,7 +116,8 @@ package import MartletJSON
             let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "The kind of the plugin.")
             return [
                 "if": ["properties": ["kind": ["const": .string(kind)]], "required": ["kind"]],
-                "then": .object(JSONObject(block(grammar.adding([kindKey] + ProviderConfiguration.sharedKeys(besides: grammar))))),
+                "then": .object(
+                    JSONObject(block(grammar.adding([kindKey] + ProviderConfiguration.sharedKeys(besides: grammar))))),
             ]
         }
         return [

@@ -48,7 +48,9 @@ struct CPUQuota {
             let words = line.split(separator: " ")
             guard words.count > 5, let dash = words.firstIndex(of: "-"), dash + 3 < words.count else { continue }
             let type = words[dash + 1]
-            guard isUnified ? type == "cgroup2" : type == "cgroup" && words[dash + 3].split(separator: ",").contains("cpu")
+            guard
+                isUnified
+                    ? type == "cgroup2" : type == "cgroup" && words[dash + 3].split(separator: ",").contains("cpu")
             else { continue }
             // A container sees its own group as the root of the mount, and may know its name outside.
             let root = words[3]

@@ -357,7 +357,8 @@ import Testing
             ("fields: [status, status]", "'status' is there twice"),
             ("fields: [default, time]", "'time' is there twice"),
             ("fields: []", "must have at least one name"), ("rotate: daily", "external"),
-            ("sample: 101%", "is not a percentage"), ("sample: 10", "must have a percent sign: '10%'"), ("smaple: 1%", "sample"),
+            ("sample: 101%", "is not a percentage"), ("sample: 10", "must have a percent sign: '10%'"),
+            ("smaple: 1%", "sample"),
         ]
         let folder = try TemporaryFolder()
         for (access, message) in rows {

@@ -91,7 +91,8 @@ struct CodeFlow {
         let response = try await client.send(
             .none, to: url, headers: [(name: "Authorization", value: "Bearer \(accessToken.text)")],
             until: context.deadline)
-        let object = try await UserInfoResponse(provider: provider, client: web.client.id).read(response, at: context.now)
+        let object = try await UserInfoResponse(provider: provider, client: web.client.id).read(
+            response, at: context.now)
         // Otherwise the claims could be those of the owner of another access token.
         guard let subject = object["sub"]?.string, let own = verified.payload["sub"]?.string,
             subject.hasSameBytes(as: own)

@@ -87,7 +87,8 @@ final class AccountTokens: Sendable {
         let granted: (token: String, seconds: Int64)
         do throws(AuthenticationError) {
             granted = try await client.send(
-                .accountToken, endpoints.accountToken, content: .body(
+                .accountToken, endpoints.accountToken,
+                content: .body(
                     Self.body(app, isForced: isForced), type: "application/json"),
                 for: app.clientName, until: deadline
             ) { (response) throws(WeChatResponse.ParseError) in

@@ -33,7 +33,8 @@ struct ReturnPath {
             let text = String(validating: bytes, as: UTF8.self)
         else { return false }
         let hasControls = text.unicodeScalars.contains { (0x80...0x9F).contains($0.value) }
-        return !hasControls && !CompatibilityForms.areAmbiguous(text.unicodeScalars) && !segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
+        return !hasControls && !CompatibilityForms.areAmbiguous(text.unicodeScalars)
+            && !segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
     }
 
     /// Whether the path is below one of others, whatever its letter case, parameters and repeated slashes.

@@ -222,7 +222,8 @@ struct DemoPage {
                     expectation: "200: the gateway exchanges the code, and keeps Apple's refresh token encrypted",
                     command: curl("/auth/login/apple", credential("eve")) + store("first")),
                 Step(
-                    expectation: "200: the same login again, as after a lost response, gets the same tokens; no code is sent twice",
+                    expectation:
+                        "200: the same login again, as after a lost response, gets the same tokens; no code is sent twice",
                     command: curl("/auth/login/apple", credential("eve"))),
                 Step(
                     expectation: "200: Apple confirms her identity: its state is authorized",

@@ -113,7 +113,7 @@ extension PluginCommand {
                 new.options = [
                     .value("kind", "KIND", .text, "the provider's kind; default: the name in snake case"),
                     .value(
-                        "api", "FOLDER", .folder, "the public API; default: ../lib/martlet/api beside the executable")
+                        "api", "FOLDER", .folder, "the public API; default: ../lib/martlet/api beside the executable"),
                 ]
             },
             CommandGrammar("probe", "For the gateway itself") { probe in

@@ -6,7 +6,8 @@ extension OutboundConfiguration: ConfigurationDecodable {
     /// The keys of the block, which every provider has too.
     static let keys: [ConfigurationGrammar.Key] = [
         .optional(
-            "ca_file", .path, "Authorities to trust instead of the system's, PEM; `SSL_CERT_FILE` names them if absent."),
+            "ca_file", .path, "Authorities to trust instead of the system's, PEM; `SSL_CERT_FILE` names them if absent."
+        ),
         .optional(
             "http_proxy", .either([.choice(["off"]), .pattern("^https?://")]),
             "The HTTP proxy of https calls, or `off`; `HTTPS_PROXY` names it if absent."),
@@ -44,7 +45,8 @@ extension OutboundConfiguration.Proxy: ConfigurationValue {
         }
         guard text.contains("://"), let address = ProxyAddress(text) else {
             // Not shown, because it may contain a password.
-            throw node.error(.configBadURL, "must be 'off', or the URL of a proxy such as http://proxy.example.com:3128")
+            throw node.error(
+                .configBadURL, "must be 'off', or the URL of a proxy such as http://proxy.example.com:3128")
         }
         self = .address(address)
     }
@@ -62,7 +64,8 @@ private struct NoProxyList: ConfigurationValue {
             guard (1...253).contains(text.utf8.count),
                 text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ",") }), !text.contains("://")
             else {
-                throw element.error(.configBadValue, "must be a host name, an address, a network such as 10.0.0.0/8, or *")
+                throw element.error(
+                    .configBadValue, "must be a host name, an address, a network such as 10.0.0.0/8, or *")
             }
             // The client takes a name for all below it, too, with a dot before it or without.
             hosts.append(text.hasPrefix("*.") ? String(text.dropFirst()) : text)

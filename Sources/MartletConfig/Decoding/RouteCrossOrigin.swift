@@ -68,7 +68,8 @@ struct RouteCrossOrigin: ConfigurationDecodable {
             guard !suffix.dropFirst().contains(".") else { return }
             reader.diagnostics.warning(
                 .configInsecure, at: origin.location,
-                "origins: pages of every domain below \(quoted(String(suffix.dropFirst()))) may use the route, whoever's")
+                "origins: pages of every domain below \(quoted(String(suffix.dropFirst()))) may use the route, whoever's"
+            )
         case .exact: return
         }
     }

@@ -6,7 +6,8 @@ extension EndpointAddress: ConfigurationValue {
         let rest = text.dropFirst(scheme.count + 1)
         switch scheme {
         case "http", "https", "h2c":
-            guard rest.hasPrefix("//"), let (host, port) = HostAndPort.parse(Array(rest.dropFirst(2).utf8), allowingFinalDot: true),
+            guard rest.hasPrefix("//"),
+                let (host, port) = HostAndPort.parse(Array(rest.dropFirst(2).utf8), allowingFinalDot: true),
                 port != 0
             else {
                 throw node.error(

@@ -23,7 +23,7 @@ package enum HostValue {
         }
         if end == range.count { return !requiresPort }
         let colon = range.start &+ end
-        return bytes.has(UInt8(ascii: ":"), at: colon) 
+        return bytes.has(UInt8(ascii: ":"), at: colon)
             && isPort(bytes, ByteRange(ordered: colon &+ 1, range.end), isRequired: requiresPort)
     }
 

@@ -54,7 +54,8 @@ enum RequestProofs {
             guard let certificate = unsafe try clientCertificate(of: exchange, bytes, &events) else {
                 return .certificateInvalid("auth.certificate_missing")
             }
-            return certificate.thumbprint.hasSameBytes(as: expected) ? nil : .certificateInvalid("auth.certificate_mismatch")
+            return certificate.thumbprint.hasSameBytes(as: expected)
+                ? nil : .certificateInvalid("auth.certificate_mismatch")
         } catch {
             return error
         }

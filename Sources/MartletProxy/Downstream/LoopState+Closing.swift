@@ -77,7 +77,9 @@ extension LoopState {
     /// The client has closed its sending side, and nothing is read from it at the moment.
     mutating func halfClosed(_ downstream: Handle<DownstreamConnection>) {
         let exchange = downstreams[downstream].exchange
-        guard downstreams[downstream].phase == .exchange, exchanges.isLast(exchange), exchanges[exchange].body.isComplete else {
+        guard downstreams[downstream].phase == .exchange, exchanges.isLast(exchange),
+            exchanges[exchange].body.isComplete
+        else {
             return exchanges.handleHalfClose(downstream, &downstreams, &context)
         }
         abandon(downstream)

@@ -158,7 +158,9 @@ final class CrossOriginFields: Sendable {
 
     /// The lines as texts, for explanations.
     var texts: [String] {
-        (lines + exposure(exposed) + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
+        (lines + exposure(exposed) + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map {
+            String(decoding: $0, as: UTF8.self)
+        }
     }
 
     /// Whether the page may read the response.

@@ -45,7 +45,8 @@ enum RedisErrorReply {
         "MOVED": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
         "ASK": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
         "CLUSTERDOWN": (
-            .redisClusterDown, "Redis cluster down: 'redis-cli --cluster check' names the nodes or slots that are missing"
+            .redisClusterDown,
+            "Redis cluster down: 'redis-cli --cluster check' names the nodes or slots that are missing"
         ),
         "MASTERDOWN": (.redisMasterDown, "Redis replica has lost its master: see 'INFO replication' there"),
         "NOAUTH": (.redisAuthRequired, "Redis requires a password"),
@@ -121,7 +122,8 @@ enum RedisErrorReply {
     static func storeError(_ kind: String) -> StoreError {
         if let outage = outage(kind) { return outage }
         if kind == "MAXCLIENTS" {
-            return StoreError(code: .redisTooManyClients, message: "Redis has reached its client limit: raise maxclients")
+            return StoreError(
+                code: .redisTooManyClients, message: "Redis has reached its client limit: raise maxclients")
         }
         return StoreError(code: .redisRefused, message: "Redis rejected the command (\(kind))")
     }

@@ -126,7 +126,8 @@ extension PageSite {
     init(_ configuration: BrowserConfiguration, logo: String?, icon: String?, templates: PageTemplates?) {
         let pages = configuration.pages
         self.init(
-            title: pages.title ?? configuration.host, logo: logo, icon: icon, accent: pages.accent.flatMap { RGBColor($0) },
+            title: pages.title ?? configuration.host, logo: logo, icon: icon,
+            accent: pages.accent.flatMap { RGBColor($0) },
             links: pages.links.map { link in
                 let texts = link.texts.map { (PageLanguage($0.key), $0.value) }
                 return PageLink(texts: Dictionary(texts) { first, _ in first }, url: link.url)

@@ -193,7 +193,9 @@ extension RedirectFlows {
         let shown = isTemporary || failure.status == 415 ? failure : Failure.malformed(failure.reason)
         if case .app(let app) = attempt?.destination { return .toApp(app, failure) }
         guard call.isNavigation else { throw shown }
-        if shown.status == 400, try await isSignedIn(since: attempt, cookies) { return arrive(at: target(of: attempt).text) }
+        if shown.status == 400, try await isSignedIn(since: attempt, cookies) {
+            return arrive(at: target(of: attempt).text)
+        }
         return try await SignInFlow(endpoints, call).page(
             isTemporary ? SignInNotice(failure) : .failed, status: shown.status, cookies, target(of: attempt)
         ).because(of: shown)
@@ -201,7 +203,8 @@ extension RedirectFlows {
 
     /// Whether the browser has a session that it had not when the attempt began: another tab has signed in.
     private func isSignedIn(since attempt: SignInAttempt?, _ cookies: BrowserCookies) async throws(Failure) -> Bool {
-        guard attempt?.purpose != .link, let session = try await BrowserSessions(endpoints, call).current(cookies.session)
+        guard attempt?.purpose != .link,
+            let session = try await BrowserSessions(endpoints, call).current(cookies.session)
         else { return false }
         return attempt == nil || session.bound != attempt?.session
     }

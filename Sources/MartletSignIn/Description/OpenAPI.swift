@@ -70,7 +70,8 @@ package enum OpenAPI {
                 }
                 if let schema = operation["requestBody"]?.string {
                     operation["requestBody"] = .object(body(schema, hasForms: hasForms))
-                } else if var body = operation["requestBody"]?.object, let content = body["content"]?.object, !hasForms {
+                } else if var body = operation["requestBody"]?.object, let content = body["content"]?.object, !hasForms
+                {
                     body["content"] = .object(JSONObject(members: content.members.filter { $0.name != form }))
                     operation["requestBody"] = .object(body)
                 }

@@ -33,7 +33,8 @@ import Security
     /// What an outage is, and what the end of a session.
     @MainActor private static func showRejections(_ session: Session, _ old: Tokens) async throws {
         let fields = ["Retry-After": "7"]
-        let response = HTTPURLResponse(url: URL(fileURLWithPath: "/"), statusCode: 503, httpVersion: nil, headerFields: fields)
+        let response = HTTPURLResponse(
+            url: URL(fileURLWithPath: "/"), statusCode: 503, httpVersion: nil, headerFields: fields)
         do {
             if let response { try Rejected.check(Data(#"{"code":"overloaded"}"#.utf8), response) }
         } catch let rejected as Rejected {

@@ -104,7 +104,9 @@ import Testing
             let port = gateway.endpoint.port
             #expect(try HTTPClient(to: .tcp(host: "::1", port: port)).exchange("GET", "/").text == "ok")
             guard !isIPv6Only else {
-                #expect(throws: (any Error).self) { try HTTPClient(to: .tcp(host: "127.0.0.1", port: port)).exchange("GET", "/") }
+                #expect(throws: (any Error).self) {
+                    try HTTPClient(to: .tcp(host: "127.0.0.1", port: port)).exchange("GET", "/")
+                }
                 return
             }
             #expect(try HTTPClient(to: .tcp(host: "127.0.0.1", port: port)).exchange("GET", "/").text == "ok")
@@ -158,7 +160,8 @@ import Testing
             for bytes in [[0xFF], [0xC3], [0xC0, 0xAF], [0xED, 0xA0, 0x80]] as [[UInt8]] {
                 for (before, after) in [("/", ""), ("/?q=", "x"), ("/a/", "/b")] {
                     let client = try gateway.connect()
-                    try client.send(Array("GET \(before)".utf8) + bytes + Array("\(after) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+                    try client.send(
+                        Array("GET \(before)".utf8) + bytes + Array("\(after) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
                     #expect(try client.response().status == 400, "\(bytes)")
                 }
             }

@@ -79,7 +79,8 @@ import Testing
             let forged = [
                 "X-Forwarded-For", "Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Uri",
                 "X-Forwarded-Method", "X-Original-URL", "X-Original-URI", "X-Original-Method", "X-Rewrite-URL",
-                "X-Real-IP", "True-Client-IP", "Client-Cert", "Client-Cert-Chain", "Remote-User", "X-HTTP-Method-Override",
+                "X-Real-IP", "True-Client-IP", "Client-Cert", "Client-Cert-Chain", "Remote-User",
+                "X-HTTP-Method-Override",
             ]
             let status = try front.curl(forged.flatMap { ["-H", "\($0): forged"] }, certificates)
             #expect(status == "200")

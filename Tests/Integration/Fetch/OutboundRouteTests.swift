@@ -43,7 +43,9 @@ import Testing
         }
     }
 
-    @Test func `a name that only the proxy knows is called through it, and trusted by the given authority`() async throws {
+    @Test func `a name that only the proxy knows is called through it, and trusted by the given authority`()
+        async throws
+    {
         let setting = try Setting()
         defer { setting.fetcher.shutdown() }
         let proxy = try ConnectProxy(to: setting.endpoint)

@@ -152,7 +152,8 @@ import Testing
                 // Of a cluster, this node has the keys of some users.
                 func login() throws -> Int {
                     let name = "user\(UInt32.random(in: 0 ... .max))"
-                    return try stage.post("/auth/login/password", ["username": name, "password": "wrong password"]).status
+                    return try stage.post("/auth/login/password", ["username": name, "password": "wrong password"])
+                        .status
                 }
                 try waitUntil("a login fails") { try login() == 503 }
                 try Self.expectDegraded(stage, code, hint)
@@ -183,7 +184,8 @@ import Testing
         }
     }
 
-    @Test func `a user of PostgreSQL who may not create tables is named by the command, the check and the log`() throws {
+    @Test func `a user of PostgreSQL who may not create tables is named by the command, the check and the log`() throws
+    {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
         let role = "r\(UInt32.random(in: 0 ... .max))"

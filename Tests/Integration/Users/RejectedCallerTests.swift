@@ -66,7 +66,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func `an access token that has expired, and a disabled account`(hasRedis: Bool) throws {
+    @Test(arguments: [true, false]) func `an access token that has expired, and a disabled account`(
+        hasRedis: Bool
+    ) throws {
         let redis = hasRedis ? try RedisServer() : nil
         let store = redis.map { "store: { url: \"\($0.url)\" }\n" } ?? ""
         try withSignIn(more: "\(store)sessions: { access_ttl: 1s, cache_ttl: 0s }") { stage in

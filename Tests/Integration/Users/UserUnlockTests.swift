@@ -21,7 +21,8 @@ private func user(_ arguments: String..., at stage: SignInStage) throws -> Comma
                 let right = ["username": "alice", "password": SignInStage.password]
                 #expect(try stage.post("/auth/login/password", right).status == 429)
                 let unlocked = try user("unlock", "ALICE", "--json", at: stage)
-                #expect(unlocked.output.hasPrefix(#"{"name":"alice","action":"unlocked","lock":{"until":"#), "\(unlocked)")
+                #expect(
+                    unlocked.output.hasPrefix(#"{"name":"alice","action":"unlocked","lock":{"until":"#), "\(unlocked)")
                 #expect(try stage.post("/auth/login/password", right).status == 200, "\(isKnown)")
             }
         }

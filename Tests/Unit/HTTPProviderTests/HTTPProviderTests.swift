@@ -211,7 +211,8 @@ private final class Service: HTTPCalling {
         ("", SubjectSource.provider), ("subject_source: account", .account), ("subject_source: provider", .provider),
         ("sign_in: true", .account), ("sign_in: true\nsubject_source: provider", .provider),
     ])
-    func `a caller is an account where the configuration says so`(_ lines: String, _ source: SubjectSource) async throws {
+    func `a caller is an account where the configuration says so`(_ lines: String, _ source: SubjectSource) async throws
+    {
         let bench = try Bench("\(Bench.accepts)\n\(lines)")
         bench.service.says(#"{"active":true,"subject":"u"}"#)
         #expect(try await bench.authenticate().get().subjectSource == source)

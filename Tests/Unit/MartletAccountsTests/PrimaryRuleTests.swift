@@ -69,7 +69,8 @@ import Testing
             ("42703", "column \"x\" does not exist", "of its own"), ("53300", "too many connections", "too many"),
             ("57P01", "terminating connection due to administrator command", "administrator"),
         ])
-    func `the server's message is kept where it has no data, with a hint`(state: String, message: String, hint: String) {
+    func `the server's message is kept where it has no data, with a hint`(state: String, message: String, hint: String)
+    {
         let error = PostgreSQLBatchError.statementFailed(state: state, message: message + "\nDETAIL: x")
         let text = error.serverMessage ?? ""
         #expect(text.contains(message) && text.contains(hint) && !text.contains("DETAIL"), "\(text)")

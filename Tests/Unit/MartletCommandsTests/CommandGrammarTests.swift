@@ -148,7 +148,8 @@ private func accepts(_ arguments: [String], _ page: HelpPage) -> Bool {
             HelpPage(UserCommand.grammar).page(for: ["add"]).text
                 .hasPrefix("usage: martlet user add NAME [--verified] [--json] "))
         let explain = HelpPage(ExplainCommand.grammar).text
-        #expect(explain.hasPrefix("usage: martlet explain (--path PATH | --url URL | --login PROVIDER)\n"), "\(explain)")
+        #expect(
+            explain.hasPrefix("usage: martlet explain (--path PATH | --url URL | --login PROVIDER)\n"), "\(explain)")
     }
 
     @Test func `keeps what is for the program itself out of lists`() {

@@ -49,7 +49,8 @@ import Testing
     @Test func `attempts that may take as long as all together`() {
         func attempts(_ attempt: String, _ whole: String, _ count: Int = 2) -> [String] {
             lines(
-                upstream: ", retries: { attempts: \(count), per_try_timeout: \(attempt) }", route: ", timeout: \(whole)")
+                upstream: ", retries: { attempts: \(count), per_try_timeout: \(attempt) }", route: ", timeout: \(whole)"
+            )
         }
         expectOne(attempts("5s", "3s"), "warning", "per_try_timeout (5s) is not shorter than its timeout (3s)")
         #expect(attempts("1s", "3s") == [] && attempts("5s", "3s", 0) == [])
@@ -67,7 +68,8 @@ import Testing
     }
 
     @Test(arguments: ["10", "100", "0.05"]) func `a sample without a percent sign`(sample: String) {
-        expectOne(lines(more: "log: { access: { sample: \(sample) } }"), "error", "must have a percent sign: '\(sample)%'")
+        expectOne(
+            lines(more: "log: { access: { sample: \(sample) } }"), "error", "must have a percent sign: '\(sample)%'")
         expectOne(
             lines(more: "tracing: { otlp: http://127.0.0.1:4318, sample: \(sample) }"), "error", "percent sign")
         #expect(lines(more: "tracing: { otlp: http://127.0.0.1:4318, sample: \(sample)% }") == [])
@@ -78,11 +80,14 @@ import Testing
         let folder = try TemporaryFolder()
         let file = folder.file("gw.yaml")
         expectOne(
-            lines(more: "audit: { file: nofolder/audit.log, key: k }", file: file), "error", "its folder does not exist")
+            lines(more: "audit: { file: nofolder/audit.log, key: k }", file: file), "error", "its folder does not exist"
+        )
         #expect(lines(more: "audit: { file: audit.log, key: k }", file: file) == [])
     }
 
-    @Test(arguments: [("secret", true), ("secret\n", true), ("secret \n", false), ("secret\n\n", false), (" secret", false)])
+    @Test(arguments: [
+        ("secret", true), ("secret\n", true), ("secret \n", false), ("secret\n\n", false), (" secret", false),
+    ])
     func `white space around the secret in a file`(text: String, isGood: Bool) throws {
         let folder = try TemporaryFolder()
         try folder.write(text, to: "password")
@@ -115,6 +120,9 @@ import Testing
         let large = Array("a: ".utf8) + [UInt8](repeating: 0x62, count: 16 << 20)
         #expect(
             ConfigurationNode.parse(large, file: "gw.yaml", environment: { _ in nil }, into: &diagnostics) == nil)
-        #expect(diagnostics.sorted.map(\.description) == ["gw.yaml:1:1: error: the file is larger than 16MiB [config.too_large]"])
+        #expect(
+            diagnostics.sorted.map(\.description) == [
+                "gw.yaml:1:1: error: the file is larger than 16MiB [config.too_large]"
+            ])
     }
 }

@@ -17,7 +17,8 @@ import Testing
         let folder = try TemporaryFolder()
         let path = try folder.write(Self.authority, to: "ca.pem")
         let (outbound, lines) = read(
-            "{ ca_file: \"\(path)\", http_proxy: \"http://u:p@proxy:3128/\", no_proxy: [localhost, \"*.svc\", 10.0.0.0/8] }")
+            "{ ca_file: \"\(path)\", http_proxy: \"http://u:p@proxy:3128/\", no_proxy: [localhost, \"*.svc\", 10.0.0.0/8] }"
+        )
         #expect(lines.isEmpty && outbound?.caFile?.text == path)
         #expect(outbound?.exceptions == ["localhost", ".svc", "10.0.0.0/8"])
         #expect(outbound?.proxy == ProxyAddress("http://u:p@proxy:3128").map { .address($0) })
@@ -30,7 +31,8 @@ import Testing
         let empty = try folder.write("nothing", to: "ca.pem")
         for (block, code) in [
             ("{ http_proxy: \"socks5://u:secret@proxy\" }", "config.bad_url"),
-            ("{ http_proxy: \"http://u:secret@pro xy\" }", "config.bad_url"), ("{ http_proxy: proxy }", "config.bad_url"),
+            ("{ http_proxy: \"http://u:secret@pro xy\" }", "config.bad_url"),
+            ("{ http_proxy: proxy }", "config.bad_url"),
             ("{ no_proxy: [\"a,b\"] }", "config.bad_value"), ("{ no_proxy: [\"http://a\"] }", "config.bad_value"),
             ("{ ca_file: \"\(empty)\" }", "config.bad_value"), ("{ ca_file: no/such }", "config.file_unreadable"),
             ("{ https_proxy: \"http://a\" }", "config.unknown_key"),

@@ -97,9 +97,11 @@ struct ResponseHeadCase: CustomTestStringConvertible, Sendable {
         let client = try HTTP2Session.establishedClient()
         let id = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
-        let events = client.take((0..<40).flatMap { _ in
-            Raw.headers(id, [(":status", "103"), ("link", String(repeating: "x", count: 2000))], flags: 4)
-        }).events
+        let events = client.take(
+            (0..<40).flatMap { _ in
+                Raw.headers(id, [(":status", "103"), ("link", String(repeating: "x", count: 2000))], flags: 4)
+            }
+        ).events
         #expect(events.count == 33 && events.last == .other(.closed(stream: id, code: .protocolError)))
     }
 

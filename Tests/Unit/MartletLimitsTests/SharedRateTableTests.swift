@@ -148,9 +148,9 @@ private final class Waiting: TokenWaiting {
     @Test func `a store that is slower than requests wait is unavailable, and says so once, until it is quick again`() {
         let changes = Box<[Bool]>([])
         let time = time
-        let slow = StoreClient(store, longestWait: 75 * Self.millisecond, clock: { time.value }) { isAway in
-            changes.withLock { $0.append(isAway) }
-        }
+        let slow = StoreClient(
+            store, longestWait: 75 * Self.millisecond, clock: { time.value },
+            onChange: { isAway in changes.withLock { $0.append(isAway) } })
         let table = SharedRateTable(entries: 100, client: slow)
         for _ in 0..<3 {
             store.hold()

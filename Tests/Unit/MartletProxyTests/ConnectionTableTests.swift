@@ -33,7 +33,9 @@ import Testing
                 in: .exchange, isTunnel: false, isRequestComplete: flags[0], isLast: true, hasOutput: flags[1])
             #expect(halfClose == .abandon)
         }
-        #expect(HalfClose(in: .head, isTunnel: false, isRequestComplete: false, isLast: true, hasOutput: true) == .closeAfterFlush)
+        #expect(
+            HalfClose(in: .head, isTunnel: false, isRequestComplete: false, isLast: true, hasOutput: true)
+                == .closeAfterFlush)
     }
 }
 

@@ -76,7 +76,8 @@ struct UpstreamHeadBench {
             members: [EndpointConfiguration(Located(.http(host: "127.0.0.1", port: 9000), at: Self.somewhere))],
             timeouts: UpstreamTimeouts(), host: host, balance: .roundRobin)
         let server = ServerConfiguration(
-            listeners: [], trustedProxies: Self.networks(network), limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
+            listeners: [], trustedProxies: Self.networks(network), limits: Limits(), paths: PathOptions(),
+            timeouts: ServerTimeouts())
         snapshot = Snapshot(
             routes: table, upstreams: [Upstream(upstream)], providers: [], server: server,
             signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: [], browser: browser))

@@ -243,9 +243,13 @@ import Testing
         ("for=unknown;proto=ftp;host=\"b c\"", "unknown, 192.0.2.1", "http", "a"),
         // What a client has written before its proxy counts as little as in X-Forwarded-For.
         ("for=evil;proto=https;host=evil.example, for=198.51.100.9", "unknown, 198.51.100.9, 192.0.2.1", "http", "a"),
-        ("for=198.51.100.9;proto=https, for=192.0.2.1;proto=http;host=in", "198.51.100.9, 192.0.2.1, 192.0.2.1", "https", "in"),
+        (
+            "for=198.51.100.9;proto=https, for=192.0.2.1;proto=http;host=in", "198.51.100.9, 192.0.2.1, 192.0.2.1",
+            "https", "in"
+        ),
     ])
-    func `what Forwarded says is said in all fields`(_ value: String, _ chain: String, _ proto: String, _ host: String) {
+    func `what Forwarded says is said in all fields`(_ value: String, _ chain: String, _ proto: String, _ host: String)
+    {
         var bench = UpstreamHeadBench(trusting: "192.0.2.0")
         #expect(bench.write(field: "Forwarded: \(value)").fields("X-Forwarded-For") == ["X-Forwarded-For: 192.0.2.1"])
         bench.isTrusted = true

@@ -164,7 +164,8 @@ import Testing
         #expect(request.hasContinued == hasContinued)
     }
 
-    @Test(arguments: [100, 103]) func `64 KiB of interim responses are allowed, discarded ones included`(_ status: Int) {
+    @Test(arguments: [100, 103]) func `64 KiB of interim responses are allowed, discarded ones included`(_ status: Int)
+    {
         var response = UpstreamResponse()
         var request = RequestProperties()
         for _ in 0..<2 {
@@ -184,7 +185,9 @@ import Testing
         var response = UpstreamResponse()
         var request = Client(expectsContinue: true).request
         var actions: [UpstreamResponse.InterimAction] = []
-        for status in [103, 100, 103, 100] { actions.append(response.interim(status: status, bytes: 1024, for: &request)) }
+        for status in [103, 100, 103, 100] {
+            actions.append(response.interim(status: status, bytes: 1024, for: &request))
+        }
         #expect(actions == [.forward, .forward, .forward, .discard])
     }
 

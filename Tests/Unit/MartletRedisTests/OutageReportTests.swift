@@ -101,7 +101,8 @@ import Testing
         ])
     func `what a server says of itself counts at the first time, until that kind of command succeeds`(kind: String) {
         let error = RedisErrorReply.storeError(kind)
-        let login = RedisScript("return 1"), read = Self.command
+        let login = RedisScript("return 1")
+        let read = Self.command
         let digest = login.command("EVALSHA", [[1]], [], expecting: .anything)
         let source = login.command("EVAL", [[1]], [], expecting: .anything)
         #expect(digest.kind == source.kind && digest.kind != read.kind)

@@ -79,7 +79,8 @@ import Testing
             written.fields == [
                 #"WWW-Authenticate: Bearer realm="martlet", error="insufficient_scope""#, "Retry-After: 7",
                 "Allow: GET", "Location: /b", "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
-                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id", "Strict-Transport-Security: max-age=60",
+                "Access-Control-Expose-Headers: Retry-After, WWW-Authenticate, X-Request-Id",
+                "Strict-Transport-Security: max-age=60",
                 "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Connection: close, Upgrade",
             ])
     }
@@ -131,10 +132,12 @@ import Testing
 
     @Test func `the code of a rejection says what to do, and the document how`() {
         let stepUp = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 60, acr: "mfa"), "test.reason"))
-        #expect(stepUp.body.contains(#""code":"reauthentication_required","max_age":60,"acr_values":"mfa","request_id""#))
+        #expect(
+            stepUp.body.contains(#""code":"reauthentication_required","max_age":60,"acr_values":"mfa","request_id""#))
         let recent = WrittenFailure(.stepUp(StepUpRequirement(maximumAge: 600), "test.reason"))
         #expect(recent.body.contains(#""code":"reauthentication_required","max_age":600,"request_id""#))
-        #expect(WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid","request_id""#))
+        #expect(
+            WrittenFailure(.proofInvalid("test.reason")).body.contains(#""code":"dpop_proof_invalid","request_id""#))
         #expect(WrittenFailure(.certificateInvalid("test.reason")).body.contains(#""code":"credential_invalid""#))
     }
 

@@ -170,7 +170,9 @@ extension Policy {
         let elsewhere = Decided.denied(.policyClaimElsewhere)
         let staff = Self.claim("groups", .contains(.text("staff")))
         #expect(try policy([staff]).decide(principal(claims), now: Self.now) == elsewhere)
-        #expect(try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(claims), now: Self.now) == elsewhere)
+        #expect(
+            try policy([.any([Self.claim("a", .exists(true)), staff])]).decide(principal(claims), now: Self.now)
+                == elsewhere)
         // What is not in the token is not absent.
         for test in [ConditionConfiguration.Test.exists(false), .exists(true)] {
             #expect(try policy([Self.claim("groups", test)]).decide(principal(claims), now: Self.now) == elsewhere)

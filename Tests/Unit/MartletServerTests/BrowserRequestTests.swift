@@ -143,7 +143,8 @@ import Testing
 
     @Test func `get no dialog of the browser's own for a password`() async throws {
         try await BrowserStage.run { stage in
-            let basic = { (response: HTTPMessage) in response.all("WWW-Authenticate").contains { $0.hasPrefix("Basic") } }
+            let basic = { (response: HTTPMessage) in response.all("WWW-Authenticate").contains { $0.hasPrefix("Basic") }
+            }
             for target in ["/basic/a", "/basic/b"] {
                 for fields in [[], [("Authorization", "Basic YTpi")]] {
                     let program = try await stage.ask("GET", target, fields)
@@ -177,7 +178,9 @@ import Testing
             let cookie = BrowserStage.field(try await stage.signIn())
             for (target, status) in [("/auth/nothing", 404), ("/gone/a", 502), ("/limited/a", 429), ("/a//b", 400)] {
                 var last: HTTPMessage?
-                for _ in 0..<2 { last = try await stage.get(target, cookie, Self.navigation, ("Accept-Language", "zh-HK")) }
+                for _ in 0..<2 {
+                    last = try await stage.get(target, cookie, Self.navigation, ("Accept-Language", "zh-HK"))
+                }
                 let page = try #require(last)
                 #expect(page.status == status && isPage(page) && page.text.contains("lang=\"zh-Hant\""), "\(target)")
                 #expect((page["Retry-After"] != nil) == (status == 429))

@@ -16,7 +16,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("50000 100000\n", 1), ("100000 100000\n", 1), ("100001 100000\n", 2), ("250000 100000", 3), ("max 100000\n", nil),
+        ("50000 100000\n", 1), ("100000 100000\n", 1), ("100001 100000\n", 2), ("250000 100000", 3),
+        ("max 100000\n", nil),
         ("", nil), ("0 100000", nil), ("5 0", nil), ("99999999999999999999 1", nil),
     ])
     func `a quota of the second version is rounded up to whole processors`(text: String, count: Int?) {

@@ -73,7 +73,8 @@ import Testing
     func `names both issuers that differ`(configured: String, named: String, text: String) async throws {
         let issuer = try ScriptedIssuer(["issuer": .string(named)])
         let bench = try await Bench.started("issuer: \(configured)\naudiences: [api]", issuer: issuer)
-        #expect(bench.provider.health.detail == "no discovery document, last attempt: \(text) [oidc.discovery_bad_issuer]")
+        #expect(
+            bench.provider.health.detail == "no discovery document, last attempt: \(text) [oidc.discovery_bad_issuer]")
         let outcome = try #require(await bench.provider.checkOnline(until: .never).first)
         #expect(outcome.detail == text && outcome.failure == "oidc.discovery_bad_issuer")
         await bench.provider.shutdown()

@@ -287,7 +287,8 @@ import Testing
         let language = LanguageTag("zh-Hans")
         #expect(try await Self.query("", language: language) == "&ui_locales=zh-Hans")
         #expect(
-            try await Self.query(", forward: [ui_locales, login_hint]", request, language: language) == "&ui_locales=de")
+            try await Self.query(", forward: [ui_locales, login_hint]", request, language: language) == "&ui_locales=de"
+        )
     }
 
     @Test(arguments: [

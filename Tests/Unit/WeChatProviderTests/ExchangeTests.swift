@@ -108,10 +108,11 @@ import Testing
         #expect(try await known.signIn("page", "c1").unlessKnown == nil)
     }
 
-    @Test(arguments: [
-        (Array(#"A\ud83d"#.utf8), "A"), (Array(#"\udc00A"#.utf8), "A"), (Array(#"\ud83d\ude00"#.utf8), "\u{1F600}"),
-        ([0xB0, 0xA1, 0x41], "A"), (Array(#"\\ud83d"#.utf8), #"\ud83d"#),
-    ] as [([UInt8], String)])
+    @Test(
+        arguments: [
+            (Array(#"A\ud83d"#.utf8), "A"), (Array(#"\udc00A"#.utf8), "A"), (Array(#"\ud83d\ude00"#.utf8), "\u{1F600}"),
+            ([0xB0, 0xA1, 0x41], "A"), (Array(#"\\ud83d"#.utf8), #"\ud83d"#),
+        ] as [([UInt8], String)])
     func `a nickname that cannot be read costs nothing else`(nickname: [UInt8], shown: String) async throws {
         let bench = try Self.bench(Self.tokenResponse(), nil, "account_key: unionid_required")
         let body =

@@ -14,7 +14,8 @@ extension BrowserConfiguration: ConfigurationDecodable {
                 "native_redirects",
                 .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://|http://)"), nonEmpty: false),
                 default: "[]",
-                "Exact URLs of apps: of a scheme of their own with a dot, `https`, or `http` of a loopback address, which without a port is that of any port."),
+                "Exact URLs of apps: of a scheme of their own with a dot, `https`, or `http` of a loopback address, which without a port is that of any port."
+            ),
             .optional(
                 "pages", .block(of: BrowserPagesConfiguration.self), default: "{}", "How the sign-in pages look."),
             .optional(
