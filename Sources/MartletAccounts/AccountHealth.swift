@@ -7,6 +7,8 @@ package struct AccountHealth: Sendable {
         /// The store has not been opened, or the first connection is in progress.
         case starting
         case ready
+        /// The store is there, and calls fail.
+        case degraded
         /// The last attempt failed; the next call or connection tries again.
         case unavailable
         case stopped

@@ -4,8 +4,21 @@ internal import MartletCore
 final class AccountHealthRecorder: Sendable {
     private struct Content {
         var health = AccountHealth(state: .starting)
+        var calls = CallFailures()
         var outage = OutageLog()
+        var failingCalls = OutageLog()
         var statements = OutageLog()
+
+        /// - Returns: what fails, with the line that is to be logged; or for how long it did.
+        mutating func note(
+            _ failure: AccountError?, _ operation: @autoclosure () -> [Statement], at now: MonotonicTime
+        ) -> (failing: AccountError?, line: OutageLog.Line?, span: Duration?) {
+            calls.ended(operation(), failure, at: now)
+            guard let failing = calls.failure else {
+                return (nil, nil, failingCalls.isActive ? failingCalls.succeeded(at: now) : nil)
+            }
+            return (failing, failingCalls.failed("\(failing.code)", at: now), nil)
+        }
     }
 
     private let content = Lock(Content())
@@ -17,16 +30,33 @@ final class AccountHealthRecorder: Sendable {
         self.logger = logger
     }
 
-    var health: AccountHealth { content.withLock { $0.health } }
+    var health: AccountHealth {
+        content.withLock { content in
+            var health = content.health
+            if health.state == .ready, let failure = content.calls.failure {
+                health.state = .degraded
+                health.code = failure.code
+                health.detail = "calls fail: \(failure.message) [\(failure.code)]"
+            }
+            return health
+        }
+    }
 
     /// Counts a call that began at an instant, and its outcome.
-    func count(_ failure: AccountError?, since start: MonotonicTime) {
-        let duration = clock.monotonicTime.since(start)
-        content.withLock { content in
+    /// - Parameter operation: the statements that it begins with.
+    func count(_ failure: AccountError?, of operation: @autoclosure () -> [Statement], since start: MonotonicTime) {
+        let now = clock.monotonicTime
+        let (failing, line, span) = content.withLock { content in
             let isUnavailable = failure?.kind == .unavailable
-            content.health.counts.count(duration, failed: isUnavailable)
+            content.health.counts.count(now.since(start), failed: isUnavailable)
             if let failure, isUnavailable { content.health.failures[failure.code, default: 0] += 1 }
+            return content.note(failure, operation(), at: now)
         }
+        if let failing, let line {
+            let fields = [("code", "\(failing.code)"), ("reason", failing.message)] + line.fields
+            logger.warning("account store calls fail", fields)
+        }
+        if let span { logger.info("account store calls succeed", ("seconds", String(span.wholeSeconds))) }
     }
 
     /// The instant to count a call from.

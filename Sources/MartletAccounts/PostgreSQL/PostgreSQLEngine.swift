@@ -98,18 +98,22 @@ final class PostgreSQLEngine: AccountEngine {
     }
 
     func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value {
-        try await call(nil) { deadline, completion in PostgreSQLReadOperation(reading, deadline: deadline, completion) }
+        try await call(nil, reading.queries) { deadline, completion in
+            PostgreSQLReadOperation(reading, deadline: deadline, completion)
+        }
     }
 
     func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
-        try await call(configuration.options.transactionTimeout) { deadline, completion in
+        try await call(configuration.options.transactionTimeout, first.queries) { deadline, completion in
             PostgreSQLTransactionOperation(first, deadline: deadline, completion)
         }
     }
 
-    /// - Parameter timeout: `nil` for that of all calls.
+    /// - Parameters:
+    ///   - timeout: `nil` for that of all calls.
+    ///   - queries: those that it begins with.
     private func call<Value: Sendable>(
-        _ timeout: Duration?,
+        _ timeout: Duration?, _ queries: [Query],
         _ make:
             @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLOperation
     ) async throws(AccountError) -> Value {
@@ -129,10 +133,10 @@ final class PostgreSQLEngine: AccountEngine {
                 }
                 return try result.get()
             }
-            recorder.count(nil, since: start)
+            recorder.count(nil, of: queries.map(\.statement), since: start)
             return value
         } catch {
-            recorder.count(error, since: start)
+            recorder.count(error, of: queries.map(\.statement), since: start)
             throw error
         }
     }

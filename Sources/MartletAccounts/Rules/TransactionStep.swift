@@ -71,6 +71,12 @@ enum TransactionStep<Value: Sendable>: Sendable {
     /// Runs the last queries and commits; an error thrown by `finish` does not roll back.
     case commit([Query], finish: @Sendable (QueryResults) throws(AccountError) -> Value)
 
+    var queries: [Query] {
+        switch self {
+        case .run(let queries, _), .commit(let queries, _): queries
+        }
+    }
+
     /// Commits without further queries.
     static func end(_ value: Value) -> TransactionStep { .commit([]) { _ in value } }
 }

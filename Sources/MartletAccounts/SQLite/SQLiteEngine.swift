@@ -53,7 +53,7 @@ final class SQLiteEngine: AccountEngine {
     var health: AccountHealth { recorder.health }
 
     func start() async throws(AccountError) {
-        try await counted { () async throws(AccountError) in
+        try await counted([]) { () async throws(AccountError) in
             try await SQLiteEngine.perform(on: writing, until: .never) { [self] () throws(AccountError) in try open() }
         }
     }
@@ -68,7 +68,7 @@ final class SQLiteEngine: AccountEngine {
 
     func read<Value>(_ query: ReadOperation<Value>) async throws(AccountError) -> Value {
         let deadline = clock.monotonicTime + options.queueTimeout
-        return try await counted { () async throws(AccountError) in
+        return try await counted(query.queries) { () async throws(AccountError) in
             try await SQLiteEngine.perform(on: reading, until: deadline) { [self] () throws(AccountError) in
                 try withReader { connection throws(AccountError) in try connection.read(query) }
             }
@@ -77,7 +77,7 @@ final class SQLiteEngine: AccountEngine {
 
     func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
         let deadline = clock.monotonicTime + options.queueTimeout
-        return try await counted { () async throws(AccountError) in
+        return try await counted(first.queries) { () async throws(AccountError) in
             try await SQLiteEngine.perform(on: writing, until: deadline) { [self] () throws(AccountError) in
                 try SQLiteEngine.withConnection(writer) { connection throws(AccountError) in
                     try connection.transact(first)
@@ -213,17 +213,18 @@ extension SQLiteEngine {
     }
 
     /// Counts the call and records whether the store is available.
+    /// - Parameter queries: those that it begins with.
     private func counted<Value: Sendable>(
-        _ body: () async throws(AccountError) -> Value
+        _ queries: [Query], _ body: () async throws(AccountError) -> Value
     ) async throws(AccountError) -> Value {
         let start = recorder.now
         do throws(AccountError) {
             let value = try await AccountTrace.span(of: "sqlite", body)
-            recorder.count(nil, since: start)
+            recorder.count(nil, of: queries.map(\.statement), since: start)
             recorder.ready()
             return value
         } catch {
-            recorder.count(error, since: start)
+            recorder.count(error, of: queries.map(\.statement), since: start)
             if error.kind != .unavailable || error.code == .accountsTextInvalid {
                 recorder.ready()
             } else {

@@ -184,7 +184,7 @@ extension SignInEndpoints {
     /// Publishes the claims of an account after a refresh, so that a change whose publication failed takes effect;
     /// without the account store sessions go on as they are.
     private func refreshClaims(of tokens: IssuedTokens, _ request: LocalRequest) async {
-        guard setup.accounts?.health.state == .ready else { return }
+        guard let state = setup.accounts?.health.state, state == .ready || state == .degraded else { return }
         do throws(ClaimPublisher.PublicationError) {
             try await setup.claims?.publish(tokens.session.subject, ifNewerThan: tokens.claimsVersion)
         } catch {

@@ -163,11 +163,18 @@ import Testing
         }
     }
 
-    @Test func `PostgreSQL says why it does not execute a statement, in the log`() throws {
+    @Test func `PostgreSQL says why it does not execute a statement, in health and log`() throws {
         let server = try SharedPostgreSQL.get()
-        for (breaking, reason, hint) in [
-            ("DROP TABLE identity_subjects CASCADE", "relation \\\"identity_subjects\\\" does not exist", "of its own"),
-            ("ALTER TABLE users RENAME COLUMN hash TO other", "column", "of its own"),
+        for (breaking, mending, reason, hint) in [
+            (
+                "ALTER TABLE identity_subjects RENAME TO gone", "ALTER TABLE gone RENAME TO identity_subjects",
+                "relation \\\"identity_subjects\\\" does not exist", "of its own"
+            ),
+            (
+                "ALTER TABLE users RENAME COLUMN hash TO other", "ALTER TABLE users RENAME COLUMN other TO hash",
+                "column",
+                "of its own"
+            ),
         ] {
             let database = try server.makeDatabase()
             let accounts = "accounts: { url: \"\(server.url(database: database))\" }"
@@ -180,6 +187,39 @@ import Testing
                 #expect(lines.count == 1, "\(lines)")
                 #expect(lines.first?["reason"]?.contains(plain) == true, "\(lines)")
                 #expect(lines.first?["reason"]?.contains(hint) == true, "\(lines)")
+                let text = try Self.report(stage)
+                #expect(text.contains("\"accounts\",\"state\":\"degraded\""), "\(text)")
+                #expect(text.contains("accounts degraded: calls fail") && text.contains(hint), "\(text)")
+                // Background work, which succeeds, does not hide it.
+                pause(.seconds(2))
+                #expect(try Self.report(stage).contains("accounts degraded"))
+                _ = try server.query(mending, database: database)
+                try waitUntil("logins succeed") { try stage.post("/auth/login/password", Self.login).status == 200 }
+                try waitUntil("the store is well") {
+                    try stage.gateway.askAdmin("/readyz").text.contains("\"accounts\",\"state\":\"ready\"")
+                }
+                #expect(stage.gateway.log.contains { $0["event"] == "account store calls succeed" })
+            }
+        }
+    }
+
+    @Test func `locks of PostgreSQL that logins wait for are named until they succeed`() throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        let accounts = "accounts: { url: \"\(server.url(database: database))\", statement_timeout: 500ms }"
+        try withSignIn(accounts: accounts) { stage in
+            _ = try stage.passwordLogin()
+            let holder = try server.session(
+                "BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(5)", database: database,
+                stage.gateway.folder)
+            defer { holder.kill(9) }
+            try waitUntil("a login waits in vain") { try stage.post("/auth/login/password", Self.login).status == 503 }
+            let text = try Self.report(stage)
+            #expect(text.contains("accounts degraded: calls fail"), "\(text)")
+            try waitUntil("the store is well", within: .seconds(30)) {
+                _ = try stage.post("/auth/login/password", Self.login)
+                pause(.milliseconds(300))
+                return try stage.gateway.askAdmin("/readyz").text.contains("\"accounts\",\"state\":\"ready\"")
             }
         }
     }
