@@ -9,8 +9,9 @@ internal import MartletProvider
 struct LoginLedger: Sendable {
     /// How long an identical login gets the same outcome.
     static let lifetime = Duration.seconds(10)
-    /// Longer than the first of several identical logins can take.
-    private static let claimLifetime = Duration.seconds(30)
+    /// For how long the first of several identical logins has a claim beyond its deadline; one whose instance was killed
+    /// keeps its user out no longer.
+    private static let claimReserve = Duration.seconds(5)
     private static let pollInterval = Duration.milliseconds(50)
     private static let pending: [UInt8] = [0]
 
@@ -83,8 +84,9 @@ struct LoginLedger: Sendable {
         until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> Result<SignIn, AuthenticationError>? {
         while true {
+            let lifetime = max(deadline.since(clock.monotonicTime), .zero) + Self.claimReserve
             do throws(StoreError) {
-                if try await store.setIfAbsent(Self.pending, for: key, lifetime: Self.claimLifetime) { return nil }
+                if try await store.setIfAbsent(Self.pending, for: key, lifetime: lifetime) { return nil }
             } catch {
                 throw Self.unavailable(error)
             }

@@ -30,12 +30,15 @@ func withStores<Result>(
     _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountDatabase]) async throws -> Result
 ) async throws -> Result {
     let server = try SharedPostgreSQL.get()
-    return try await withStores(at: server.url(database: try server.makeDatabase()), count, logger: logger, body)
+    let url = server.url(database: try server.makeDatabase())
+    // What these tests are about ends however busy the machine is.
+    return try await withStores(at: url, count, statementTimeout: .seconds(20), logger: logger, body)
 }
 
 /// Stores of one URL, started, for the length of a test.
 func withStores<Result>(
-    at url: String, _ count: Int = 1, starts: Bool = true, logger: Logger = .silent,
+    at url: String, _ count: Int = 1, starts: Bool = true, statementTimeout: Duration = .seconds(2),
+    logger: Logger = .silent,
     _ body: ([any AccountDatabase]) async throws -> Result
 ) async throws -> Result {
     let loop = try ServiceLoop(name: "test-service")
@@ -43,6 +46,7 @@ func withStores<Result>(
     // Many tests share a server.
     var pool = AccountPool()
     pool.connections = 4
+    pool.statementTimeout = statementTimeout
     let settings = pool
     let stores = try (0..<count).map { _ in
         try Accounts.open(

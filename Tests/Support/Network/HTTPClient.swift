@@ -29,7 +29,7 @@ package final class HTTPClient {
     }
 
     /// The next final response on the connection.
-    package func response(to method: String = "GET", within limit: Duration = .seconds(10)) throws -> HTTPMessage {
+    package func response(to method: String = "GET", within limit: Duration = .seconds(20)) throws -> HTTPMessage {
         interim = []
         return try reader.readResponse(to: method, interim: &interim, within: limit)
     }

@@ -12,7 +12,7 @@ package final class MessageReader {
     package var pending: [UInt8] { Array(buffer[position...]) }
 
     /// The next head, or `nil` where the connection ends before its first byte.
-    package func readHead(within limit: Duration = .seconds(10)) throws -> HTTPMessage? {
+    package func readHead(within limit: Duration = .seconds(20)) throws -> HTTPMessage? {
         let deadline = Deadline(in: limit)
         var search = position
         while true {
@@ -31,7 +31,7 @@ package final class MessageReader {
 
     /// The next response with its body, interim responses (1xx) collected into `interim`.
     package func readResponse(
-        to method: String = "GET", interim: inout [HTTPMessage], within limit: Duration = .seconds(10)
+        to method: String = "GET", interim: inout [HTTPMessage], within limit: Duration = .seconds(20)
     ) throws -> HTTPMessage {
         let deadline = Deadline(in: limit)
         while true {

@@ -65,7 +65,7 @@ package final class RawSocket: Sendable {
     }
 
     /// What came, at least one byte; empty at the end of the stream.
-    package func receive(atMost size: Int = 65_536, within limit: Duration = .seconds(10)) throws -> [UInt8] {
+    package func receive(atMost size: Int = 65_536, within limit: Duration = .seconds(20)) throws -> [UInt8] {
         try wait(for: POLLIN, until: Deadline(in: limit), "receive")
         var failure: String?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, filled in
@@ -78,7 +78,7 @@ package final class RawSocket: Sendable {
     }
 
     /// Everything up to the end of the stream; a reset counts as the end.
-    package func receiveToEnd(within limit: Duration = .seconds(10)) throws -> [UInt8] {
+    package func receiveToEnd(within limit: Duration = .seconds(20)) throws -> [UInt8] {
         let deadline = Deadline(in: limit)
         var all: [UInt8] = []
         while true {
