@@ -63,6 +63,45 @@ package final class GatewayCookies: Sendable {
         return start.named(name).deletion
     }
 
+    /// What most requests have of the gateway's cookies: at most one of each kind, all of them of use.
+    package struct Plain: Sendable, Equatable {
+        package fileprivate(set) var session: ByteRange?
+        /// Whether there are none, so that every `Cookie` field can be forwarded as it is.
+        package fileprivate(set) var isEmpty = true
+    }
+
+    /// The gateway's cookies in all `Cookie` fields of a request, without an allocation or a reference; `nil` if one of
+    /// them is of no use, or there are several of a kind, which ``find(in:_:)`` takes apart.
+    package func findPlain(in bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Plain? {
+        var plain = Plain()
+        guard fields.has(.cookie) else { return plain }
+        var (hasStart, hasForm) = (false, false)
+        var index = 0
+        while index < fields.count {
+            let field = fields[index]
+            index &+= 1
+            guard field.known == .cookie else { continue }
+            var pairs = CookiePairs(field.value)
+            while let pair = pairs.next(bytes) {
+                guard let kind = names.kind(of: pair, in: bytes) else { continue }
+                guard Self.formProblem(of: pair, bytes) == .no, !isVoid(pair, kind) else { return nil }
+                plain.isEmpty = false
+                switch kind {
+                case .session:
+                    guard plain.session == nil else { return nil }
+                    plain.session = pair.value
+                case .start:
+                    guard !hasStart else { return nil }
+                    hasStart = true
+                case .form:
+                    guard !hasForm else { return nil }
+                    hasForm = true
+                }
+            }
+        }
+        return plain
+    }
+
     /// Finds the gateway's cookies in all `Cookie` fields of a request.
     ///
     /// Names are compared byte by byte, as browsers do.
@@ -86,9 +125,7 @@ package final class GatewayCookies: Sendable {
             found.isEmpty = false
             let name = bytes.extracting(pair.name.bounds)
             let problem = Self.problem(of: pair, kind, bytes, found)
-            // One that is empty, or of a form that is not set any more, is of no use, but no error either.
-            let isVoid = pair.value.isEmpty || kind == .start && pair.name.count == start.name.utf8.count
-            guard problem == nil, !isVoid else {
+            guard problem == nil, !isVoid(pair, kind) else {
                 found.reject(kind, Self.text(name), problem)
                 continue
             }
@@ -96,17 +133,33 @@ package final class GatewayCookies: Sendable {
         }
     }
 
+    /// Whether a cookie is of no use, but no error either: an empty one, or one of a form that is not set any more.
+    private func isVoid(_ pair: CookiePair, _ kind: Kind) -> Bool {
+        pair.value.isEmpty || kind == .start && pair.name.count == start.name.utf8.count
+    }
+
     private static func problem(
         of pair: CookiePair, _ kind: Kind, _ bytes: Span<UInt8>, _ found: borrowing FoundCookies
     ) -> BrowserError? {
-        guard pair.isTight else { return .cookieMalformed }
-        guard pair.value.count <= CookieValue.maximumBytes else { return .cookieTooLong }
+        switch formProblem(of: pair, bytes) {
+        case .malformed: .cookieMalformed
+        case .tooLong: .cookieTooLong
+        case .no: found.has(kind, named: bytes.extracting(pair.name.bounds), in: bytes) ? .cookieRepeated : nil
+        }
+    }
+
+    private enum FormProblem { case no, malformed, tooLong }
+
+    /// What is wrong with a cookie by itself.
+    private static func formProblem(of pair: CookiePair, _ bytes: Span<UInt8>) -> FormProblem {
+        guard pair.isTight else { return .malformed }
+        guard pair.value.count <= CookieValue.maximumBytes else { return .tooLong }
         var index = pair.value.start
         while index < pair.value.end {
-            guard CookieValue.isMember(bytes[index]) else { return .cookieMalformed }
+            guard CookieValue.isMember(bytes[index]) else { return .malformed }
             index &+= 1
         }
-        return found.has(kind, named: bytes.extracting(pair.name.bounds), in: bytes) ? .cookieRepeated : nil
+        return .no
     }
 
     private static func text(_ bytes: Span<UInt8>) -> String {

@@ -40,15 +40,12 @@ enum BrowserAuthorization {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, _ browser: BrowserRules,
         hasAuthorization: Bool, _ events: inout EventLoop
     ) throws(Failure) -> BrowserRules.Use {
-        let found = unsafe browser.cookies.find(in: bytes.span, events.router.head.fields)
-        events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
-        if !found.unusable.isEmpty {
-            for name in found.unusable { events.loop.setCookie(browser.cookies.deletion(of: name), of: exchange) }
-            let isServed =
-                unsafe events.loop.context.snapshot.authentication.routes[route].mode != .required
-                || NavigationRule.isNavigation(
-                    bytes.span, events.router.head.fields, method: events.router.head.method)
-            if let problem = found.problem, !isServed { throw problem.failure }
+        let session: ByteRange?
+        if let plain = unsafe browser.cookies.findPlain(in: bytes.span, events.router.head.fields) {
+            events.loop.exchanges[exchange].credential.hasCookie = !plain.isEmpty
+            session = plain.session
+        } else {
+            session = unsafe try findOddCookies(exchange, bytes, on: route, browser, &events)
         }
         let isRuled = events.loop.context.snapshot.compiledRoutes[route].extras.contains(.crossOrigin)
         let rules = isRuled ? events.loop.context.snapshot.routeRules[route].crossOrigin : nil
@@ -59,7 +56,23 @@ enum BrowserAuthorization {
             hasAuthorization: hasAuthorization,
             takesCredentials: events.loop.context.snapshot.authentication.routes[route].mode != .none,
             namedOrigin: rules?.namedOrigin(of: events.router.head.fields, bytes.span) ?? [])
-        return unsafe try browser.use(of: found, bytes.span, events.router.head.fields, by: request)
+        return unsafe try browser.use(of: session, bytes.span, events.router.head.fields, by: request)
+    }
+
+    /// Finds the session's cookie among others that are of no use, which are deleted.
+    @inline(never)
+    private static func findOddCookies(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, _ browser: BrowserRules,
+        _ events: inout EventLoop
+    ) throws(Failure) -> ByteRange? {
+        let found = unsafe browser.cookies.find(in: bytes.span, events.router.head.fields)
+        events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
+        for name in found.unusable { events.loop.setCookie(browser.cookies.deletion(of: name), of: exchange) }
+        let isServed =
+            unsafe events.loop.context.snapshot.authentication.routes[route].mode != .required
+            || NavigationRule.isNavigation(bytes.span, events.router.head.fields, method: events.router.head.method)
+        if let problem = found.problem, !isServed { throw problem.failure }
+        return found.session
     }
 
     /// Carries out what the authenticator decided.

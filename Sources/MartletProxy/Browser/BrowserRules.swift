@@ -43,12 +43,12 @@ package final class BrowserRules: Sendable {
         self.redirects = redirects
     }
 
-    /// How a request uses the cookies that were found in its head.
+    /// How a request uses the session's cookie that was found in its head.
     /// - Throws: 400 for a cookie beside another credential, 403 for a request that another site may have caused.
     func use(
-        of found: FoundCookies, _ bytes: Span<UInt8>, _ fields: borrowing FieldList, by request: Request
+        of session: ByteRange?, _ bytes: Span<UInt8>, _ fields: borrowing FieldList, by request: Request
     ) throws(Failure) -> Use {
-        guard request.takesCredentials, let session = found.session, !session.isEmpty else { return .none }
+        guard request.takesCredentials, let session, !session.isEmpty else { return .none }
         guard !request.hasAuthorization else { throw .malformed("auth.two_credentials") }
         do throws(BrowserError) {
             try crossSite.check(

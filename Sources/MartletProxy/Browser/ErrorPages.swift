@@ -43,8 +43,8 @@ extension RequestRouter {
     mutating func markNavigation(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
-        guard let pages = loop.context.snapshot.browser?.errors,
-            unsafe NavigationRule.isNavigation(bytes.span, head.fields, method: head.method)
+        guard unsafe NavigationRule.isNavigation(bytes.span, head.fields, method: head.method),
+            let pages = loop.context.snapshot.browser?.errors
         else { return }
         var languages: String?
         for index in 0..<head.fields.count {

@@ -87,7 +87,9 @@ extension RequestExplainer {
             method: head.method, opensWebSocket: false, hasAuthorization: !isAlone, takesCredentials: true,
             namedOrigin: rules?.namedOrigin(of: head.fields, request.bytes.span) ?? [])
         do throws(Failure) {
-            guard case .session(let cookie) = try browser.use(of: found, request.bytes.span, head.fields, by: facts)
+            guard
+                case .session(let cookie) = try browser.use(
+                    of: found.session, request.bytes.span, head.fields, by: facts)
             else { return nil }
             return cookie
         } catch {

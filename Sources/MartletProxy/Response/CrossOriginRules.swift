@@ -18,8 +18,6 @@ final class CrossOriginRules: Sendable {
     private let patterns: [Pattern]
     /// The lines that each response to an allowed page has behind its origin.
     private let lines: [UInt8]
-    /// The names in `expose`.
-    private let exposed: [String]
     private let preflight: [(name: String, value: String)]
 
     init(_ configuration: CrossOriginConfiguration) {
@@ -34,8 +32,10 @@ final class CrossOriginRules: Sendable {
         }
         var lines = ""
         if configuration.allowsCredentials { lines += "Access-Control-Allow-Credentials: true\r\n" }
+        if !configuration.exposed.isEmpty {
+            lines += "\(CrossOriginFields.exposing)\(configuration.exposed.joined(separator: ", "))\r\n"
+        }
         self.lines = Array(lines.utf8)
-        exposed = configuration.exposed
         var preflight = [
             (name: "Access-Control-Allow-Methods", value: configuration.methods.joined(separator: ", "))
         ]
@@ -64,7 +64,7 @@ final class CrossOriginRules: Sendable {
         } else {
             for index in 0..<origin.count { allowed.append(origin[index]) }
         }
-        return CrossOriginFields(lines: allowed + [0x0D, 0x0A] + lines, exposed: exposed)
+        return CrossOriginFields(lines: allowed + [0x0D, 0x0A] + lines)
     }
 
     /// The origin of a request as a list, if it is one that the rules name; neither `*` nor `null` names one.
@@ -146,21 +146,17 @@ final class CrossOriginFields: Sendable {
     private static let status = ["Grpc-Status", "Grpc-Message"]
     private static let statusName = Array("grpc-status".utf8)
 
-    /// Complete lines.
-    private let lines: [UInt8]
-    /// The names of the fields that pages may read of all responses.
-    private let exposed: [String]
+    /// What the line begins with that names the fields which a page may read.
+    static let exposing = "Access-Control-Expose-Headers: "
 
-    init(lines: [UInt8], exposed: [String] = []) {
-        self.lines = lines
-        self.exposed = exposed
-    }
+    /// Complete lines, the last of which may be that of the fields which pages may read of all responses.
+    private let lines: [UInt8]
+
+    init(lines: [UInt8]) { self.lines = lines }
 
     /// The lines as texts, for explanations.
     var texts: [String] {
-        (lines + exposure(exposed) + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map {
-            String(decoding: $0, as: UTF8.self)
-        }
+        (lines + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Whether the page may read the response.
@@ -171,13 +167,11 @@ final class CrossOriginFields: Sendable {
     /// - Parameter isOwn: whether the head is one of the gateway itself, whose fields stay.
     func edit(_ head: Span<UInt8>, isOwn: Bool, into out: inout [UInt8]) {
         var varies = false
-        var names = exposed
-        if isOwn { add(Self.own, to: &names) }
+        var hasStatus = false
         ResponseFieldRules.forEachLine(of: head) { line in
-            if isOwn, ResponseFieldRules.names(line, Self.statusName) { add(Self.status, to: &names) }
+            if isOwn, ResponseFieldRules.names(line, Self.statusName) { hasStatus = true }
             if line.count <= 2 {
-                out += lines
-                out += exposure(names)
+                if isOwn { appendOwn(Self.own + (hasStatus ? Self.status : []), to: &out) } else { out += lines }
                 if !varies { out += Self.varyLine }
             } else if !isOwn, ResponseFieldRules.begins(line, with: Self.access) {
                 return
@@ -188,16 +182,19 @@ final class CrossOriginFields: Sendable {
         }
     }
 
-    private func add(_ others: [String], to names: inout [String]) {
-        for other in others where !names.contains(where: { $0.lowercased() == other.lowercased() }) {
-            names.append(other)
+    /// Appends the lines of a response of the gateway itself, of which an allowed page may read more.
+    private func appendOwn(_ more: [String], to out: inout [UInt8]) {
+        guard isAllowed else { return }
+        var names: [String] = []
+        for line in String(decoding: lines, as: UTF8.self).split(separator: "\r\n") {
+            if line.hasPrefix(Self.exposing) {
+                names = line.dropFirst(Self.exposing.count).split(separator: ", ").map(String.init)
+            } else {
+                out += Array("\(line)\r\n".utf8)
+            }
         }
-    }
-
-    /// The line that names the fields which an allowed page may read.
-    private func exposure(_ names: [String]) -> [UInt8] {
-        guard isAllowed, !names.isEmpty else { return [] }
-        return Array("Access-Control-Expose-Headers: \(names.joined(separator: ", "))\r\n".utf8)
+        for name in more where !names.contains(where: { $0.lowercased() == name.lowercased() }) { names.append(name) }
+        out += Array("\(Self.exposing)\(names.joined(separator: ", "))\r\n".utf8)
     }
 
     /// Whether a `Vary` line lists `Origin`.

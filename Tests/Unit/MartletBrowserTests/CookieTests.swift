@@ -21,6 +21,9 @@ private func found(_ fields: [String], _ cookies: GatewayCookies = cookies) -> S
         + [found.form.map { "form=\(text($0))" }, found.problem?.code.rawValue].compactMap(\.self)
         + found.unusable.map { "not \($0.dropFirst(14))" }
     #expect(found.isEmpty == values.isEmpty)
+    let plain = cookies.findPlain(in: bytes.span, parsed.fields)
+    #expect((plain != nil) == (found.unusable.isEmpty && found.starts.count <= 1))
+    if let plain { #expect(plain.session == found.session && plain.isEmpty == found.isEmpty) }
     return values.joined(separator: " ")
 }
 

@@ -45,7 +45,9 @@ extension BrowserRules {
             method: parsed.head.method, opensWebSocket: opensWebSocket, hasAuthorization: hasAuthorization,
             takesCredentials: takesCredentials, namedOrigin: namedOrigin)
         do throws(Failure) {
-            switch try BrowserRules.sample.use(of: found, parsed.bytes.span, parsed.head.fields, by: request) {
+            switch try BrowserRules.sample.use(
+                of: found.session, parsed.bytes.span, parsed.head.fields, by: request)
+            {
             case .none: return "-"
             case .session(let range): return String(decoding: parsed.bytes[range.bounds], as: UTF8.self)
             }
