@@ -8,11 +8,30 @@ package enum NavigationRule {
         _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method
     ) -> Bool {
         guard method == .get else { return false }
-        switch fields.occurrence(of: "sec-fetch-mode", in: bytes) {
-        case .once(let mode): return bytes.extracting(mode.bounds).spells("navigate")
-        case .repeated: return false
-        case .absent: break
+        // Every request of a gateway with pages passes here, so the fields are looked at once, by their lengths first.
+        var mode: ByteRange?
+        var accepts = false
+        var index = 0
+        while index < fields.count {
+            let field = fields[index]
+            index &+= 1
+            guard field.known == .other else { continue }
+            switch field.name.count {
+            case modeLength where field.isNamed("sec-fetch-mode", in: bytes):
+                guard mode == nil else { return false }
+                mode = field.value
+            case acceptLength where field.isNamed("accept", in: bytes): accepts = true
+            default: break
+            }
         }
+        if let mode { return bytes.extracting(mode.bounds).spells("navigate") }
+        return accepts && prefersHTML(bytes, fields)
+    }
+
+    private static let modeLength = 14
+    private static let acceptLength = 6
+
+    private static func prefersHTML(_ bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Bool {
         var preference = AcceptPreference()
         var index = 0
         while index < fields.count {

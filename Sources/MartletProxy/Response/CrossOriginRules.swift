@@ -171,7 +171,7 @@ final class CrossOriginFields: Sendable {
         ResponseFieldRules.forEachLine(of: head) { line in
             if isOwn, ResponseFieldRules.names(line, Self.statusName) { hasStatus = true }
             if line.count <= 2 {
-                if isOwn { appendOwn(Self.own + (hasStatus ? Self.status : []), to: &out) } else { out += lines }
+                if isOwn { appendOwn(hasStatus: hasStatus, to: &out) } else { out += lines }
                 if !varies { out += Self.varyLine }
             } else if !isOwn, ResponseFieldRules.begins(line, with: Self.access) {
                 return
@@ -183,8 +183,10 @@ final class CrossOriginFields: Sendable {
     }
 
     /// Appends the lines of a response of the gateway itself, of which an allowed page may read more.
-    private func appendOwn(_ more: [String], to out: inout [UInt8]) {
+    @inline(never)
+    private func appendOwn(hasStatus: Bool, to out: inout [UInt8]) {
         guard isAllowed else { return }
+        let more = Self.own + (hasStatus ? Self.status : [])
         var names: [String] = []
         for line in String(decoding: lines, as: UTF8.self).split(separator: "\r\n") {
             if line.hasPrefix(Self.exposing) {
