@@ -80,7 +80,9 @@ private func request(_ fields: [Field], ends: Bool) {
     precondition(Array(text[head.methodText.bounds]) == (isTunnel ? Array("GET".utf8) : method))
     if head.method != .connect {
         var target = ByteBuffer()
-        precondition(TargetEncoding.append((value(":path", fields) ?? []).span, to: &target))
+        let path = value(":path", fields) ?? []
+        let isWhole = TargetEncoding.append(path.span, to: &target)
+        precondition(isWhole)
         precondition(Array(text[head.target.bounds]) == target.array)
     }
     var host = value(":authority", fields) ?? value("host", fields) ?? []

@@ -104,8 +104,10 @@ private func check(_ outcome: Result<SignIn, AuthenticationError>?) {
     switch outcome {
     case nil: preconditionFailure("no outcome")
     case .failure(let error):
-        precondition(error.code.rawValue.hasPrefix("wechat."), "\(error.code)")
-        precondition(error.disposition != .malformed, "\(error.code)")
+        // What is not base64 is the client's, and has sent nothing.
+        let isClients = error.bodyErrors.first.map { ["/encrypted_data", "/iv"].contains($0.pointer) } ?? false
+        precondition(isClients == (error.disposition == .malformed), "\(error.code)")
+        precondition(isClients || error.code.rawValue.hasPrefix("wechat."), "\(error.code)")
     case .success(let signIn):
         let claims = signIn.identity.claims
         let subject = signIn.identity.providerSubject
