@@ -8,7 +8,7 @@ package enum NavigationRule {
         _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method
     ) -> Bool {
         guard method == .get else { return false }
-        // Every request of a gateway with pages passes here, so the fields are looked at once, by their lengths first.
+        // Every request of a gateway with pages passes here: one pass over the fields, by their lengths first.
         var mode: ByteRange?
         var accepts = false
         var index = 0
