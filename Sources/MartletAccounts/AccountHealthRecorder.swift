@@ -17,6 +17,8 @@ final class AccountHealthRecorder: Sendable {
             guard let failing = calls.failure else {
                 return (nil, nil, failingCalls.isActive ? failingCalls.succeeded(at: now) : nil)
             }
+            // A call that works meanwhile is no failure that was not logged.
+            guard failure?.kind == .unavailable else { return (nil, nil, nil) }
             return (failing, failingCalls.failed("\(failing.code)", at: now), nil)
         }
     }

@@ -31,13 +31,16 @@ struct CallFailures: Sendable {
     /// - Parameter operation: what it is, which is asked for only where it matters.
     mutating func ended(_ operation: @autoclosure () -> [Statement], _ error: AccountError?, at now: MonotonicTime) {
         if let error, error.kind == .unavailable {
-            guard Self.states.contains(error.code), operations.count < Self.maximumOperations else { return }
-            operations[operation()] = Failure(error: error, time: now)
+            guard Self.states.contains(error.code) else { return }
+            let operation = operation()
+            guard operations[operation] != nil || operations.count < Self.maximumOperations else { return }
+            operations[operation] = Failure(error: error, time: now)
         } else if !operations.isEmpty {
             let ended = operations.removeValue(forKey: operation())?.error
+            // What this one failed for is gone, for operations that are rare, too.
             operations = operations.filter { _, other in
-                let isLike = Self.passing.contains(other.error.code) || other.error.message == ended?.message
-                return !isLike || now.since(other.time) < Self.memory
+                let hasPassed = Self.passing.contains(other.error.code) && now.since(other.time) >= Self.memory
+                return !hasPassed && other.error.message != ended?.message
             }
         }
     }
