@@ -37,35 +37,45 @@ let exporting: [LinkerSetting] = [
 /// One room of `Sources/`: a library target with its unit tests in `Tests/Unit/<name>Tests`.
 struct Room {
     let name: String
-    let imports: [Target.Dependency]
+    let imports: [String]
     var folder = "Sources"
+    /// The folder of the room, where it is not `<folder>/<name>`.
+    var path: String?
     /// Whether plugins may import it.
     var isPublic = false
     /// Whether it is off the path of requests.
     var isSmall = false
     var tests = true
-    var testImports: [Target.Dependency] = []
+    var testImports: [String] = []
     /// Files beside the tests that they open by path.
     var testExcludes: [String] = []
     /// Folders beside the sources that something else compiles.
     var excludes: [String] = []
 
-    var targets: [Target] {
-        var list: [Target] = [
-            .target(
-                name: name, dependencies: imports, path: "\(folder)/\(name)", exclude: excludes,
-                swiftSettings: strict + (isPublic ? evolving : []) + (isSmall ? small : []))
-        ]
-        if tests {
-            list.append(
-                .testTarget(
-                    name: "\(name)Tests",
-                    dependencies: [.byName(name: name), "MartletTesting"] + imports + testImports,
-                    path: "Tests/Unit/\(name)Tests",
-                    exclude: testExcludes,
-                    swiftSettings: strict))
-        }
-        return list
+    var target: Target {
+        .target(
+            name: name, dependencies: imports.map { .byName(name: $0) }, path: path ?? "\(folder)/\(name)",
+            exclude: excludes, swiftSettings: strict + (isPublic ? evolving : []) + (isSmall ? small : []))
+    }
+
+    /// What its tests import, the room among it.
+    var testDependencies: [String] { [name, "MartletTesting"] + imports + testImports }
+
+    var testTarget: Target {
+        .testTarget(
+            name: "\(name)Tests",
+            dependencies: testDependencies.map { .byName(name: $0) },
+            path: "Tests/Unit/\(name)Tests",
+            exclude: testExcludes,
+            swiftSettings: strict)
+    }
+
+    /// A plugin of this repository, which imports what a plugin of anybody may.
+    static func plugin(_ name: String, _ more: [String] = [], folder: String = "Plugins") -> Room {
+        Room(
+            name: name,
+            imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"] + more,
+            folder: folder, testImports: ["MartletProviderTesting"])
     }
 }
 
@@ -151,54 +161,16 @@ let rooms: [Room] = [
             "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletMirror", "MartletTracing",
             "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
-    Room(
-        name: "AppleProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "WeChatProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "PasswordProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "APIKeyProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "HTTPProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "MTLSProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "OIDCProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "SignedProvider",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Plugins",
-        testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "KeyTable",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Examples/Plugins", testImports: ["MartletProviderTesting"]),
-    Room(
-        name: "SignedPartner",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
-        folder: "Examples/Plugins", testImports: ["MartletProviderTesting"]),
+    .plugin("AppleProvider", ["MartletJOSE"]),
+    .plugin("WeChatProvider"),
+    .plugin("PasswordProvider"),
+    .plugin("APIKeyProvider"),
+    .plugin("HTTPProvider"),
+    .plugin("MTLSProvider"),
+    .plugin("OIDCProvider", ["MartletJOSE"]),
+    .plugin("SignedProvider"),
+    .plugin("KeyTable", folder: "Examples/Plugins"),
+    .plugin("SignedPartner", folder: "Examples/Plugins"),
     Room(
         name: "BundledProviders",
         imports: [
@@ -255,6 +227,13 @@ let rooms: [Room] = [
             "CLinux", "CCurl",
         ],
         isSmall: true),
+    Room(name: "MartletTesting", imports: ["COpenSSL", "MartletJSON"], path: "Tests/Support", tests: false),
+    Room(
+        name: "MartletSessionTesting",
+        imports: [
+            "MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletRedis", "MartletSession",
+        ],
+        path: "Tests/SessionSupport", tests: false),
 ]
 
 /// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard,
@@ -278,38 +257,50 @@ let libraries: [Target] = [
     .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
 ]
 
+/// The integration tests, and the executable that they run.
+let gateway: [Target] = [
+    .executableTarget(
+        name: "martlet",
+        dependencies: ["MartletCore", "MartletCommands", "MartletServer", "MartletProvider", "BundledProviders"],
+        path: "Sources/martlet",
+        swiftSettings: strict,
+        linkerSettings: exporting),
+    .testTarget(
+        name: "IntegrationTests",
+        dependencies: [
+            "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletTLS", "MartletHTTP2",
+            "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
+            "MartletSession", "MartletSessionTesting",
+        ],
+        path: "Tests/Integration", exclude: ["Session/Fixtures"], swiftSettings: strict),
+]
+
+/// What `ROOM=MartletRouter swift test` builds: that room, what it and its tests import, and its tests alone.
+@MainActor func targets(of room: Room) -> [Target] {
+    var wanted: [String] = []
+    var waiting = [room.name] + (room.tests ? room.testDependencies : [])
+    while let name = waiting.popLast() {
+        if wanted.contains(name) { continue }
+        wanted.append(name)
+        waiting += rooms.first { $0.name == name }?.imports ?? []
+    }
+    return libraries.filter { wanted.contains($0.name) }
+        + rooms.filter { wanted.contains($0.name) }.map(\.target) + (room.tests ? [room.testTarget] : [])
+}
+
+let only: Room? = Context.environment["ROOM"].map { name in
+    guard let room = rooms.first(where: { $0.name == name }) else { fatalError("ROOM=\(name) is no room of rooms") }
+    return room
+}
+
 let package = Package(
     name: "martlet",
-    products: [.executable(name: "martlet", targets: ["martlet"])]
-        + (rooms.filter(\.isPublic).map(\.name) + ["MartletProviderTesting"]).map { .library(name: $0, targets: [$0]) },
-    targets: libraries
-        + rooms.flatMap(\.targets)
-        + [
-            .executableTarget(
-                name: "martlet",
-                dependencies: [
-                    "MartletCore", "MartletCommands", "MartletServer", "MartletProvider", "BundledProviders",
-                ],
-                path: "Sources/martlet",
-                swiftSettings: strict,
-                linkerSettings: exporting),
-            .target(
-                name: "MartletTesting",
-                dependencies: ["COpenSSL", "MartletJSON"],
-                path: "Tests/Support", swiftSettings: strict),
-            .target(
-                name: "MartletSessionTesting",
-                dependencies: [
-                    "MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletRedis", "MartletSession",
-                ],
-                path: "Tests/SessionSupport", swiftSettings: strict),
-            .testTarget(
-                name: "IntegrationTests",
-                dependencies: [
-                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-                    "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
-                    "MartletSession", "MartletSessionTesting",
-                ],
-                path: "Tests/Integration", exclude: ["Session/Fixtures"], swiftSettings: strict),
-        ]
+    products: only != nil
+        ? []
+        : [.executable(name: "martlet", targets: ["martlet"])]
+            + (rooms.filter(\.isPublic).map(\.name) + ["MartletProviderTesting"]).map {
+                .library(name: $0, targets: [$0])
+            },
+    targets: only.map { targets(of: $0) }
+        ?? libraries + rooms.map(\.target) + rooms.filter(\.tests).map(\.testTarget) + gateway
 )
