@@ -9,6 +9,8 @@ package struct ExplanationQuestion: Sendable {
     package var target = ""
     /// `nil` for the address of the first listener, or where it is among ``fields``.
     package var host: String?
+    /// `http` or `https`, which decides the listener; `nil` for the first that serves requests.
+    package var scheme: String?
     /// Header lines; may hold a credential.
     package var fields: [Secret] = []
 }
@@ -87,7 +89,7 @@ struct AdminExplain {
             guard question.target.isEmpty, question.host == nil, let parsed = RequestURL(url) else {
                 throw InvalidQuestion(detail: "url must be an absolute URL, without path and host beside it")
             }
-            (question.target, question.host) = (parsed.target, parsed.host)
+            (question.target, question.host, question.scheme) = (parsed.target, parsed.host, parsed.scheme)
         }
         guard !question.target.isEmpty else { throw InvalidQuestion(detail: "path or url is required") }
         guard question.target.hasPrefix("/") else { throw InvalidQuestion(detail: "path must begin with /") }
@@ -102,6 +104,8 @@ struct AdminExplain {
 
 /// The parts of a URL that a request has.
 package struct RequestURL {
+    /// `http` or `https`.
+    package let scheme: String
     /// Host and port, as in the `Host` header.
     package let host: String
     /// Path and query.
@@ -113,6 +117,7 @@ package struct RequestURL {
         let rest = text.dropFirst(scheme.count).prefix { $0 != "#" }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         guard !authority.isEmpty, !authority.contains("@") else { return nil }
+        self.scheme = String(scheme.dropLast(3))
         host = String(authority)
         let tail = rest.dropFirst(authority.count)
         target = tail.hasPrefix("/") ? String(tail) : "/\(tail)"

@@ -14,13 +14,6 @@ extension Authenticator {
         case needed(ProofRequest)
     }
 
-    /// A token with the scheme `DPoP`.
-    func presentBound(_ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange) -> PresentedCredential {
-        let token = unsafe bytes[range]
-        let form = unsafe SessionPrefix.begins(token) ? CredentialForm.session : .direct
-        return unsafe PresentedCredential(form: form, range: range, value: token, key: token, isDPoP: true)
-    }
-
     /// Whether the proof of a verified credential was checked, and whether its scheme fits its binding: a token that is
     /// bound to a key is no bearer token (RFC 9449 §7.1), and no other has the scheme `DPoP`.
     mutating func checkProof(
@@ -47,24 +40,6 @@ extension Authenticator {
         let failure = error.disposition == .rejected ? Failure.proofInvalid(error.code) : .authentication(error)
         return .rejected(Rejection(failure, .verification(error, location)))
     }
-
-    /// Decides about a request whose only credential is the client's certificate.
-    ///
-    /// - Parameters:
-    ///   - certificate: in DER, and its digest, under which its decision is cached.
-    package mutating func authorize(
-        _ request: consuming RoutedRequest, certificate: ClientCertificateBytes, result: BoxedVerificationResult?,
-        at time: LoopTime, _ credential: inout CredentialState
-    ) -> AuthorizationOutcome {
-        credential.offersBasic = rules.routes[request.route].acceptsBasic
-        let presented = unsafe PresentedCredential(
-            form: .certificate, range: ByteRange(from: 0, to: 0), value: certificate.der, key: certificate.digest,
-            isDigest: true)
-        return authorize(request, presented, result?.result, time, &credential)
-    }
-
-    /// Whether a client certificate is a credential on a route.
-    package func acceptsCertificates(_ route: Int) -> Bool { rules.routes[route].acceptsCertificates }
 }
 
 /// The certificate of a client, as the authenticator needs it: made once for each connection.

@@ -26,6 +26,15 @@ extension Authenticator {
         credential.retainsToken = true
     }
 
+    /// Retains the cookie of an exchange whose decision is not cached, as none is while the cookie is replaced.
+    mutating func retainCookie(
+        _ cookie: UnsafeBufferPointer<UInt8>, of exchange: ExchangeID, _ credential: inout CredentialState
+    ) {
+        guard credential.revocationID != 0 else { return }
+        retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(cookie)), form: .cookie)
+        credential.retainsToken = true
+    }
+
     /// Releases the token of an exchange that ends.
     package mutating func releaseToken(of exchange: ExchangeID) { retainedTokens[exchange] = nil }
 

@@ -1,6 +1,6 @@
 internal import MartletCore
 package import MartletHTTP
-internal import MartletProvider
+package import MartletProvider
 internal import MartletResponder
 package import MartletRouter
 
@@ -55,9 +55,9 @@ package struct Authenticator: ~Copyable {
 
     // MARK: Deciding
 
-    /// Decides about a request.
+    /// Decides about a request on routes where `Authorization` alone is a credential, and alone decides.
     ///
-    /// The order of its checks is that of every request, and `martlet explain` calls it, too.
+    /// The order of its checks is that of every request.
     ///
     /// - Parameters:
     ///   - bytes: its head.
@@ -118,43 +118,67 @@ package struct Authenticator: ~Copyable {
                 request, consumedCredential: true, decisions.attachment(found), headerCount: decision.headerCount))
     }
 
-    /// A token without a cached decision of this route, or another credential.
+    /// A token without a cached decision of this route, or another value of `Authorization`.
     @inline(never)
     private mutating func authorizeUncached(
         _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ authorization: ByteRange,
         _ result: BoxedVerificationResult?, _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
-        credential.offersBasic = rules.routes[request.route].acceptsBasic
-        // A request that waited for verification was checked before.
-        let resumedRange = result == nil ? nil : unsafe bearerCandidate(bytes.span, of: authorization)
-        let presented: PresentedCredential
-        switch unsafe resumedRange.map(AuthorizationValue.bearer) ?? AuthorizationValue(bytes.span, authorization) {
-        case .bearer(let range):
-            let token = unsafe bytes[range]
-            let form = unsafe SessionPrefix.begins(token) ? CredentialForm.session : .direct
-            unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
-        case .dpop(let range): unsafe presented = presentBound(bytes, range)
-        case .basic(let range):
-            unsafe presented = PresentedCredential(
-                form: .basic, range: range, value: bytes[range], key: digests.digest(of: bytes[range]),
-                isDigest: true)
-        case .other: return .rejected(Rejection(.credentialInvalid("auth.scheme_not_accepted")))
-        case .malformed: return .rejected(Rejection(.credentialInvalid("auth.malformed_authorization")))
+        do throws(Failure) {
+            var presented = unsafe try present(.authorization(authorization), bytes, on: request.route, for: nil)
+            presented.isSought = !presented.isDigest
+            return authorize(request, presented, result?.result, time, &credential)
+        } catch {
+            credential.offersBasic = rules.routes[request.route].acceptsBasic
+            return .rejected(Rejection(error))
         }
-        return authorize(request, presented, result?.result, time, &credential)
     }
 
-    /// A credential that was read, without a cached decision under the bare number of its route.
-    mutating func authorize(
+    /// Decides about a request by the one credential that it presents, on routes where more than `Authorization` may be
+    /// one, or may decide.
+    ///
+    /// - Parameters:
+    ///   - bytes: its head.
+    ///   - facts: the request, where decisions depend on it.
+    ///   - result: of the verification that an earlier outcome required; `nil` when it was void.
+    package mutating func authorize(
+        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, presenting: RequestCredential,
+        for facts: @autoclosure () -> RequestFacts, result: BoxedVerificationResult?, at time: LoopTime,
+        _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let route = request.route
+        credential.isCookie = presenting.isCookie
+        switch presenting {
+        case .none:
+            return unsafe authorize(request, bytes, authorization: nil, result: result, at: time, &credential)
+        case .authorization(let range) where !rules.routes[route].dependsOnRequest:
+            return unsafe authorize(request, bytes, authorization: range, result: result, at: time, &credential)
+        case .authorization, .certificate, .cookie: break
+        case .header(let found): credential.headerSource = Int16(found.source)
+        }
+        do throws(Failure) {
+            let needsFacts = rules.routes[route].dependsOnRequest
+            let presented = unsafe try present(presenting, bytes, on: route, for: needsFacts ? facts() : nil)
+            return authorize(request, presented, result?.result, time, &credential)
+        } catch {
+            credential.offersBasic = rules.routes[route].acceptsBasic
+            return .rejected(Rejection(error))
+        }
+    }
+
+    /// A credential that was read.
+    private mutating func authorize(
         _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: VerificationResult?,
         _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
         let (form, route) = (presented.form, request.route)
+        credential.offersBasic = form != .cookie && rules.routes[route].acceptsBasic
         if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
         if credential.proof == .pending, case .failure(let error) = result {
             return proofFailed(error, presented.location(route), &credential)
         }
-        if presented.isUnsought,
+        // What is bound has no cached decision: one that was found would be that of a bearer token.
+        if !presented.isSought, !presented.isDPoP,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
             let outcome = useCachedDecision(found, request, &credential)

@@ -65,6 +65,10 @@ package struct CredentialLocation {
     /// Where it is in the head.
     package let range: ByteRange
     package let route: Int
+
+    package init(form: CredentialForm, range: ByteRange, route: Int) {
+        (self.form, self.range, self.route) = (form, range, route)
+    }
 }
 
 /// A credential to verify.
@@ -79,6 +83,13 @@ package final class VerificationRequest {
         self.credential = credential
         self.target = target
         self.location = location
+    }
+
+    /// The proof of a verified credential.
+    package init(_ request: ProofRequest, _ proof: PresentedProof, by verifier: any ProofVerifying) {
+        (form, location) = (request.location.form, request.location)
+        credential = proof.token
+        target = .proof(verifier, proof, request.verified)
     }
 
     /// The rejection of a request whose credential the provider does not verify, whatever it is, because it throttles

@@ -17,6 +17,9 @@ struct ExplainCommand: Command {
     private let method: String
     /// `nil` if it is given as `--header`, or not at all.
     private let host: String?
+    /// `http` or `https`, which decides the listener; `nil` for the first that serves requests.
+    private let scheme: String?
+    private let certificatePath: String?
     private let fields: [Secret]
     private let hasHostField: Bool
     private let tokenPath: String?
@@ -38,15 +41,15 @@ struct ExplainCommand: Command {
                 throw Options.UsageError(
                     message: "--url requires an absolute URL such as https://api.example.com/v1/orders")
             }
-            (target, host) = (parsed.target, parsed.host)
+            (target, host, scheme) = (parsed.target, parsed.host, parsed.scheme)
         } else {
-            (target, host) = (options["path"] ?? "/", options["host"])
+            (target, host, scheme) = (options["path"] ?? "/", options["host"], nil)
         }
         let lines = options.all("header")
         let names = try lines.map(Self.fieldName)
         hasHostField = names.contains("host")
         fields = lines.map { Secret(Array($0.utf8)) }
-        (tokenPath, callerPath) = (options["token"], options["as"])
+        (tokenPath, callerPath, certificatePath) = (options["token"], options["as"], options["certificate"])
         login = options["login"]
         guard login == nil || tokenPath != nil else {
             throw Options.UsageError(message: "--login requires --token")
@@ -58,7 +61,8 @@ struct ExplainCommand: Command {
         method = options["method"] ?? "GET"
         isJSON = options.has("json")
         self.registry = program.registry
-        running = RunningExplanation(options, program.registry, method: method, target: target, host: host)
+        running = RunningExplanation(
+            options, program.registry, method: method, target: target, host: host, scheme: scheme)
     }
 
     private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
@@ -114,6 +118,9 @@ struct ExplainCommand: Command {
             },
             assumed: try callerPath.map { (path) throws(ArgumentFileError) in
                 try CallerFile.read(path, now: Clock.system.unixTime)
+            }, listener: ExplainedListener(of: blueprint.configuration.server, scheme: scheme),
+            certificate: try certificatePath.map { (path) throws(ArgumentFileError) in
+                try CertificateFile.read(path)
             })
     }
 
@@ -169,6 +176,22 @@ struct ExplainCommand: Command {
             return "localhost"
         }
         return address.configurationText
+    }
+}
+
+/// A client's certificate, which its provider checks: nothing is proved with it here.
+enum CertificateFile {
+    /// Reads the first certificate of a PEM file.
+    /// - Returns: it in DER.
+    static func read(_ path: String) throws(ArgumentFileError) -> [UInt8] {
+        let text = try ArgumentFile.read(path, "the certificate")
+        let lines = text.split { $0 == 0x0A || $0 == 0x0D }
+        let body = lines.drop { !$0.starts(with: "-----BEGIN CERTIFICATE-----".utf8) }.dropFirst()
+            .prefix { !$0.starts(with: "-----END".utf8) }
+        guard let der = Base64.decode(body.flatMap(\.self)[...], padding: .required), !der.isEmpty else {
+            throw ArgumentFileError(message: "the certificate file '\(path)' has no certificate as PEM")
+        }
+        return der
     }
 }
 
@@ -241,6 +264,7 @@ extension ExplainCommand {
                 .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
                 .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
                 .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
+                .value("certificate", "FILE", .file, "a PEM file with the certificate of the client"),
                 .value(
                     "as", "FILE", .file,
                     "a JSON file with the assumed caller, instead of a credential; - for standard input"),
@@ -251,7 +275,7 @@ extension ExplainCommand {
                 .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
                 .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
                 .atMostOne("as", "admin"),
-                .atMostOne("as", "address"),
+                .atMostOne("as", "address"), .atMostOne("certificate", "admin"), .atMostOne("certificate", "address"),
             ] + AdminAddress.alternatives
         grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
         grammar.example(

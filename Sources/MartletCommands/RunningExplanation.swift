@@ -13,16 +13,19 @@ struct RunningExplanation {
     private let method: String
     private let target: String
     private let host: String?
+    private let scheme: String?
     private let fields: [String]
     private let tokenPath: String?
     private let printsJSON: Bool
 
     /// - Parameter target: path and query.
     /// - Returns: `nil` without an address of a gateway: the explanation is that of a configuration.
-    init?(_ options: Options, _ registry: ProviderRegistry, method: String, target: String, host: String?) {
+    init?(
+        _ options: Options, _ registry: ProviderRegistry, method: String, target: String, host: String?, scheme: String?
+    ) {
         guard options["admin"] != nil || options["address"] != nil else { return nil }
         admin = AdminAddress(options, registry)
-        (self.method, self.target, self.host) = (method, target, host)
+        (self.method, self.target, self.host, self.scheme) = (method, target, host, scheme)
         fields = options.all("header")
         tokenPath = options["token"]
         printsJSON = options.has("json")
@@ -55,8 +58,13 @@ struct RunningExplanation {
 
     /// The query, and the field with the credential, which is in no URL.
     private func request() throws(StartError) -> (query: String, credential: (name: String, value: String)?) {
-        var parameters = [("path", target), ("method", method)]
-        if let host { parameters.append(("host", host)) }
+        var parameters = [("method", method)]
+        if let scheme, let host {
+            parameters.append(("url", "\(scheme)://\(host)\(target)"))
+        } else {
+            parameters.append(("path", target))
+            if let host { parameters.append(("host", host)) }
+        }
         var credentials: [String] = []
         for line in fields {
             let name = line.prefix { $0 != ":" }

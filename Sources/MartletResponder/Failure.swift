@@ -23,7 +23,7 @@ package struct Failure: Error, Sendable {
     /// The value of `Allow`.
     package internal(set) var allow: String?
     /// The value of `Location`.
-    var location: String?
+    package var location: String?
     /// The values of `Set-Cookie`.
     package var setCookies: [String] = []
     /// The connection has to be closed.
@@ -74,8 +74,17 @@ package struct Failure: Error, Sendable {
         status: 503, code: "overloaded", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 
     /// The same target on https.
-    package static func movedToHTTPS(_ location: String) -> Failure {
-        Failure(status: 308, code: "https_required", reason: "server.moved_to_https", location: location)
+    /// - Parameter query: with its question mark, or empty.
+    package static func movedToHTTPS(
+        authority: [UInt8], path: [UInt8], query: [UInt8], port: UInt16
+    ) -> Failure {
+        var location = "https://"
+        var host = String(decoding: authority, as: UTF8.self)[...]
+        if host.last != "]", let colon = host.lastIndex(of: ":") { host = host[..<colon] }
+        location += host
+        if port != 443 { location += ":\(port)" }
+        location += String(decoding: path + query, as: UTF8.self)
+        return Failure(status: 308, code: "https_required", reason: "server.moved_to_https", location: location)
     }
 
     package static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")

@@ -21,7 +21,7 @@ package final class AuthenticationRules: Sendable {
         /// Whether decisions depend on parts of the request.
         let dependsOnRequest: Bool
         /// Whether a client certificate is a credential.
-        let acceptsCertificates: Bool
+        package let acceptsCertificates: Bool
         /// The headers that are credentials.
         let headers: HeaderIndex.Part
         /// How long after its credential an exchange ends, in nanoseconds; −1 for never.

@@ -30,6 +30,10 @@ package struct RequestHead: ~Copyable {
     /// Whether there is a `Trailer` field.
     package internal(set) var announcesTrailers = false
 
+    /// The value of `Authorization`.
+    @inlinable @inline(__always)
+    package var authorizationValue: ByteRange? { authorization >= 0 ? fields[authorization].value : nil }
+
     package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
 
     mutating func clear() {

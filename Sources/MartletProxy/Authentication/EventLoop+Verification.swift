@@ -1,5 +1,4 @@
 internal import MartletAuthenticator
-internal import MartletBrowser
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
@@ -15,25 +14,26 @@ extension EventLoop {
     mutating func submitVerification(
         _ request: VerificationRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>
     ) {
-        let client = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
-        if let rejection = request.rejection(of: client) { return unsafe reject(exchange, rejection, bytes) }
+        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        if let rejection = request.rejection(of: network) { return unsafe reject(exchange, rejection, bytes) }
+        let client = loop.clientSide(of: exchange)
         let chain: [[UInt8]]
         do throws(Failure) {
-            chain =
-                request.form == .certificate
-                ? unsafe try RequestProofs.certificateChain(of: exchange, bytes, &self) : []
+            chain = request.form == .certificate ? unsafe try client.certificateChain(in: router.head, bytes) : []
         } catch {
             return unsafe reject(exchange, Rejection(error), bytes)
         }
         let downstream = loop.exchanges[exchange].downstream
         let deadline = loop.now &+ Authenticator.verificationTimeout
-        let head = request.target.readsHead ? unsafe RequestProofs.receivedHead(of: exchange, bytes, &self) : nil
+        let head =
+            request.target.readsHead
+            ? unsafe client.receivedHead(router.head, bytes, trusting: loop.context.snapshot.trustedProxies) : nil
         let job = Verifier.Job(
             credential: request.credential, target: request.target,
             subjects: loop.context.snapshot.authentication.subjects,
             context: AuthenticationContext(
                 now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
-                client: client,
+                client: network,
                 address: request.form == .session || request.form == .cookie
                     ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
                 request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
@@ -43,6 +43,37 @@ extension EventLoop {
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)
         if !authenticator.enqueue(job) { loop.verifier.submit(job) }
+    }
+
+    /// Checks the proof of a verified credential: that of a certificate here, that of a key with the store.
+    @inline(never)
+    mutating func submitProof(
+        _ request: ProofRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>
+    ) {
+        let client = loop.clientSide(of: exchange, hasCertificate: request.binding.certificateThumbprint != nil)
+        if let expected = request.binding.certificateThumbprint,
+            let failure = unsafe client.failure(expecting: expected, in: router.head, bytes)
+        {
+            return unsafe reject(exchange, Rejection(failure), bytes)
+        }
+        guard request.binding.keyThumbprint != nil else {
+            loop.exchanges[exchange].credential.proof = .held
+            return unsafe processRequest(
+                exchange, bytes, verification: BoxedVerificationResult(.success(request.verified)))
+        }
+        guard let verifier = loop.context.snapshot.authentication.proofs else {
+            return unsafe reject(exchange, Rejection(.proofInvalid("auth.proof_not_supported")), bytes)
+        }
+        // The URL as the client sees it.
+        let url = unsafe ClientURL(
+            router.head, bytes, from: client, trusting: loop.context.snapshot.trustedProxies)
+        let proof = unsafe PresentedProof(
+            proofs: router.head.values(of: "dpop", bytes),
+            method: String(decoding: bytes[router.head.methodText], as: UTF8.self),
+            scheme: url.scheme, authority: url.authority, path: url.path,
+            token: request.location.form.credential(Array(bytes[request.location.range])))
+        loop.exchanges[exchange].credential.proof = .pending
+        unsafe submitVerification(VerificationRequest(request, proof, by: verifier), of: exchange, bytes)
     }
 
     /// Verifies some of the inline jobs, after everything else of the iteration, and resumes their requests.
@@ -97,10 +128,9 @@ extension EventLoop {
         }
         unsafe router.noteHead(exchange, bytes, &loop)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
-        if loop.exchanges[exchange].credential.offersBasic, loop.context.snapshot.browser != nil {
-            // A browser would ask for the password in a window of its own, and send it with every request from then on.
+        if loop.exchanges[exchange].credential.offersBasic, let browser = loop.context.snapshot.browser {
             loop.exchanges[exchange].credential.offersBasic =
-                unsafe !NavigationRule.hasMode(bytes.span, router.head.fields)
+                unsafe !browser.hidesBasic(bytes.span, router.head.fields)
         }
         loop.reject(exchange, rejection.failure)
     }
@@ -115,7 +145,10 @@ extension EventLoop {
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
             provider = handle
         }
-        let head = provider?.readsHead == true ? unsafe RequestProofs.receivedHead(of: exchange, bytes, &self) : nil
+        let client = loop.clientSide(of: exchange)
+        let head =
+            provider?.readsHead == true
+            ? unsafe client.receivedHead(router.head, bytes, trusting: loop.context.snapshot.trustedProxies) : nil
         loop.debug.credentialRejected(
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
             provider: provider,
@@ -134,5 +167,54 @@ extension EventLoop {
         guard let due = authenticator.sweepRevocations(at: loop.time) else { return }
         markAllRevoked(due.revocationIDs)
         for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
+    }
+}
+
+extension LoopState {
+    /// What the connection of a request says about its client.
+    /// - Parameter hasCertificate: whether the certificate of the handshake is of use.
+    mutating func clientSide(of exchange: Handle<Exchange>, hasCertificate: Bool = false) -> ClientSide {
+        let downstream = exchanges[exchange].downstream
+        let check = exchanges[exchange].request.check
+        return ClientSide(
+            isSecure: downstreams[downstream].origin.rules.isSecure,
+            isTrusted: downstreams[downstream].origin.address.isTrusted, check: check,
+            opensWebSocket: !exchanges[exchange].tunnel.isNone || check.contains(.opensWebSocket),
+            certificate: hasCertificate ? downstreams.handshakeCertificate(downstream) : nil)
+    }
+}
+
+extension RequestFacts {
+    /// The request as the gateway routes it.
+    /// - Parameter head: all of it, for a provider that reads it.
+    init(_ texts: borrowing RequestTexts, head: ReceivedHead? = nil) {
+        self = unsafe RequestFacts(
+            method: String(decoding: texts.method, as: UTF8.self), host: String(decoding: texts.host, as: UTF8.self),
+            path: String(decoding: texts.path, as: UTF8.self), head: head)
+    }
+}
+
+extension Verifier.Target {
+    /// What a provider gets of a request.
+    func facts(of texts: borrowing RequestTexts, head: ReceivedHead? = nil) -> RequestFacts? {
+        switch self {
+        case .provider(let handle): handle.facts(of: texts, head: head)
+        case .sessions, .proof: nil
+        }
+    }
+
+    /// Whether it needs the whole head.
+    var readsHead: Bool {
+        switch self {
+        case .provider(let handle): handle.readsHead
+        case .sessions, .proof: false
+        }
+    }
+}
+
+extension ProviderHandle {
+    /// What the provider gets of a request; `nil` if it does not ask for it.
+    func facts(of texts: borrowing RequestTexts, head: ReceivedHead? = nil) -> RequestFacts? {
+        reuseKey == nil ? nil : RequestFacts(texts, head: head)
     }
 }

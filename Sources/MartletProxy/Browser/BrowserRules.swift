@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 package import MartletBrowser
 internal import MartletCore
 internal import MartletHTTP
@@ -60,23 +61,54 @@ package final class BrowserRules: Sendable {
         return .session(session)
     }
 
-    /// The response to a navigation without a session: a redirect to the sign-in page where the route has that.
+    /// What a navigation gets whose caller was rejected.
+    enum Answer {
+        /// The response to the rejection, as every other request does.
+        case rejection
+        /// Another one: without a session, a redirect to the sign-in page where the route has that.
+        case failure(Failure)
+        /// A page that says who is signed in, and how to leave.
+        case denial
+        /// The upstream's response: it passes without an identity, and its cookie is deleted.
+        case anonymous
+    }
+
+    /// What a navigation gets whose caller was rejected.
     /// - Parameters:
+    ///   - isCookie: whether its credential was the session cookie.
+    ///   - isOptional: whether the route lets requests pass without a credential.
     ///   - target: path and query of the request.
-    ///   - failure: why the request is rejected.
-    ///   - clearsCookie: whether the presented session cookie is of no use.
-    ///   - decided: whether it is redirected, where not the route decides that.
-    func response(
-        toNavigation target: [UInt8], on route: Int, _ failure: Failure, clearsCookie: Bool,
-        redirects decided: Bool? = nil
-    ) -> Failure {
-        var response = failure
-        if decided ?? (redirects.indices.contains(route) && redirects[route]) {
-            response = .signIn(
-                at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), failure.reason)
+    ///   - check: what it is, if a proxy asks about it: then the proxy decides whether it is redirected.
+    func answer(
+        to rejection: Rejection, isCookie: Bool, isOptional: Bool, on route: Int, target: @autoclosure () -> [UInt8],
+        check: CheckMarks
+    ) -> Answer {
+        let isUnknown =
+            switch rejection.cause {
+            case .verification: isCookie && rejection.failure.status == 401
+            case .request, .policy: !isCookie && rejection.failure.reason == Failure.credentialMissing.reason
+            }
+        guard isUnknown else {
+            if isCookie, check.isEmpty, case .policy = rejection.cause { return .denial }
+            return .rejection
         }
-        if clearsCookie { response.setCookies = [cookies.session.deletion] }
-        return response
+        if isCookie, isOptional { return .anonymous }
+        var response = rejection.failure
+        let isRedirected =
+            check.isEmpty
+            ? redirects.indices.contains(route) && redirects[route] : check.contains(.redirectsBrowsers)
+        if isRedirected {
+            response = .signIn(
+                at: returns.signInLocation(returningTo: returns.target(ofBytes: target())), response.reason)
+        }
+        if isCookie { response.setCookies = [cookies.session.deletion] }
+        return .failure(response)
+    }
+
+    /// Whether a 401 does not offer Basic: a browser would ask for the password in a window of its own, and send it with
+    /// every request from then on.
+    func hidesBasic(_ bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Bool {
+        NavigationRule.hasMode(bytes, fields)
     }
 
     /// A response's head without the `Set-Cookie` fields that name a cookie of the gateway.

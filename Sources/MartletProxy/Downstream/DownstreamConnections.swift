@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletIO
 internal import MartletProvider
@@ -148,6 +149,16 @@ extension DownstreamConnections {
         guard self[downstream].origin.handler != nil else { return nil }
         let connection = self[downstream].isStream ? self[downstream].stream.connection : downstream
         return Socket.localAddress(self[connection].transport.fd)
+    }
+
+    /// The certificate of the handshake; made once for each connection.
+    mutating func handshakeCertificate(_ downstream: Handle<DownstreamConnection>) -> ClientCertificateBytes? {
+        let connection = self[downstream].isStream ? self[downstream].stream.connection : downstream
+        if let known = self[connection].handshake.clientCertificate { return known }
+        guard let der = self[connection].transport.engine?.peerCertificate else { return nil }
+        let certificate = ClientCertificateBytes(der: der)
+        self[connection].handshake.clientCertificate = certificate
+        return certificate
     }
 
     /// The client's certificate in DER, on a listener with a handler; it was verified in the handshake.

@@ -1,5 +1,9 @@
 internal import MartletAuthenticator
+internal import MartletBrowser
 internal import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletRouter
 
 /// From a parsed head to a request that may be forwarded, or to its rejection.
 ///
@@ -16,7 +20,20 @@ extension EventLoop {
             return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
         }
         guard let routed = unsafe router.route(exchange, bytes, &loop) else { return }
-        guard let authorized = unsafe authorize(exchange, routed, bytes, verification) else { return }
+        let route = routed.route
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let outcome =
+            loop.context.snapshot.hasOtherCredentials
+            ? unsafe decide(exchange, routed, bytes, verification)
+            : unsafe authenticator.authorize(
+                routed, bytes, authorization: router.head.authorizationValue, result: verification, at: loop.time,
+                &lent.pointee.credential)
+        guard let authorized = unsafe carryOut(outcome, of: exchange, on: route, bytes) else { return }
+        if loop.context.snapshot.hasOtherCredentials,
+            unsafe !router.admitCaller(exchange, route: route, bytes, &loop)
+        {
+            return WaitingRequests.hold(verification, of: exchange, &self)
+        }
         guard loop.exchanges[exchange].request.check.isEmpty else {
             unsafe router.noteHead(exchange, bytes, &loop)
             return unsafe router.respondToCheck(authorized, bytes, &loop)
@@ -26,33 +43,91 @@ extension EventLoop {
 
     // MARK: Authenticator
 
-    @inline(__always)
-    private mutating func authorize(
+    /// Decides about a request by the one credential that it presents.
+    @inline(never)
+    private mutating func decide(
         _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
         _ verification: BoxedVerificationResult?
+    ) -> AuthorizationOutcome {
+        var reader = CredentialReader(route: routed.route)
+        let client = loop.clientSide(
+            of: exchange, hasCertificate: loop.context.snapshot.authentication.routes[routed.route].acceptsCertificates)
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        defer {
+            unsafe lent.pointee.credential.hasCookie = reader.hasCookie
+            for name in reader.unusableCookies {
+                guard let browser = loop.context.snapshot.browser else { break }
+                loop.setCookie(browser.cookies.deletion(of: name), of: exchange)
+            }
+        }
+        do throws(Failure) {
+            let presented = unsafe try reader.read(router.head, bytes, from: client, loop.context.snapshot)
+            unsafe lent.pointee.credential.hasForeignKey = reader.hasForeignKey
+            return unsafe authenticator.authorize(
+                routed, bytes, presenting: presented, for: RequestFacts(lent.pointee.record.texts),
+                result: verification, at: loop.time, &lent.pointee.credential)
+        } catch {
+            return .rejected(Rejection(error))
+        }
+    }
+
+    /// Carries out what the authenticator decided.
+    /// - Returns: the request, if it passes.
+    @inline(__always)
+    private mutating func carryOut(
+        _ outcome: consuming AuthorizationOutcome, of exchange: Handle<Exchange>, on route: Int,
+        _ bytes: UnsafeBufferPointer<UInt8>
     ) -> AuthorizedRequest? {
-        let authorization = router.head.authorization >= 0 ? router.head.fields[router.head.authorization].value : nil
-        if loop.context.snapshot.hasOtherCredentials {
-            guard
-                let request = unsafe RequestCredentials.authorize(
-                    exchange, routed, bytes, authorization, verification, &self),
-                unsafe router.admitCaller(exchange, route: Int(request.route), bytes, &loop)
-            else {
-                WaitingRequests.hold(verification, of: exchange, &self)
+        switch consume outcome {
+        case .authorized(let request):
+            unsafe loop.exchanges[exchange].record.texts.add(names: request.names)
+            return request
+        case .rejected(let rejection):
+            guard loop.context.snapshot.hasBrowser else {
+                unsafe reject(exchange, rejection, bytes)
                 return nil
             }
-            return request
-        }
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
-        switch unsafe authenticator.authorize(
-            routed, bytes, authorization: authorization, result: verification, at: loop.time, &lent.pointee.credential)
-        {
-        case .authorized(let request):
-            unsafe lent.pointee.record.texts.add(names: request.names)
-            return request
-        case .rejected(let rejection): unsafe reject(exchange, rejection, bytes)
+            return unsafe respond(to: rejection, of: exchange, on: route, bytes)
         case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
-        case .unproven(let request): unsafe RequestProofs.submit(request, of: exchange, bytes, &self)
+        case .unproven(let request): unsafe submitProof(request, of: exchange, bytes)
+        }
+        return nil
+    }
+
+    /// Responds to a rejected request, which a browser may have sent.
+    /// - Returns: the request, if it passes without its session cookie.
+    @inline(never)
+    private mutating func respond(
+        to rejection: Rejection, of exchange: Handle<Exchange>, on route: Int, _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> AuthorizedRequest? {
+        guard let browser = loop.context.snapshot.browser,
+            unsafe NavigationRule.isNavigation(bytes.span, router.head.fields, method: router.head.method)
+        else {
+            unsafe reject(exchange, rejection, bytes)
+            return nil
+        }
+        let answer = unsafe browser.answer(
+            to: rejection, isCookie: loop.exchanges[exchange].credential.isCookie,
+            isOptional: loop.context.snapshot.authentication.routes[route].mode == .optional, on: route,
+            target: Array(bytes[router.head.path]) + Array(bytes[router.head.query]),
+            check: loop.exchanges[exchange].request.check)
+        switch answer {
+        case .rejection: unsafe reject(exchange, rejection, bytes)
+        case .failure(let failure): unsafe reject(exchange, Rejection(failure, rejection.cause), bytes)
+        case .denial:
+            guard let pages = browser.errors, loop.exchanges[exchange].body.isComplete else {
+                unsafe reject(exchange, rejection, bytes)
+                break
+            }
+            unsafe router.deny(exchange, rejection, bytes, pages, &loop)
+        case .anonymous:
+            guard let routed = RoutedRequest(exchange: ExchangeID(exchange), route: route, mount: -1) else { break }
+            loop.setCookie(browser.cookies.session.deletion, of: exchange)
+            loop.exchanges[exchange].credential.isCookie = false
+            let lent = unsafe loop.exchanges.all.address(of: exchange)
+            let outcome = unsafe authenticator.authorize(
+                routed, bytes, authorization: nil, result: nil, at: loop.time, &lent.pointee.credential)
+            return unsafe carryOut(outcome, of: exchange, on: route, bytes)
         }
         return nil
     }

@@ -14,33 +14,50 @@ extension RequestExplainer {
         case authorized(headers: [String])
         case rejected(Rejection)
         case pending(VerificationRequest)
+        case unproven(ProofRequest)
     }
 
     func authorize(_ request: Request, _ route: Route, _ explanation: inout RequestExplanation) async throws(Stop) {
         guard route.mode != .none else { return explainConstants(route, &explanation) }
-        let header: HeaderSearch.Found?
-        do throws(Failure) { header = try findHeader(of: request, on: route) } catch { throw Stop(error) }
-        let cookie = try sessionCookie(of: request, on: route, isAlone: request.authorization == nil && header == nil)
-        explanation.credential = header != nil ? .header : cookie != nil ? .cookie : form(of: request)
-        if request.authorization == nil, header == nil, cookie == nil, route.mode == .optional {
+        var reader = CredentialReader(route: route.index)
+        let presented: RequestCredential
+        do throws(Failure) { presented = try read(request, by: &reader) } catch { throw Stop(error) }
+        explanation.credential = form(of: presented, request)
+        if case .none = presented, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
         }
-        let presented = Presented(
-            request: request, header: header, cookie: cookie,
-            facts: RequestFacts(
-                method: String(decoding: request.method, as: UTF8.self),
-                host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? "",
-                head: request.received))
+        let facts = RequestFacts(
+            method: String(decoding: request.method, as: UTF8.self),
+            host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? "",
+            head: request.received)
         var authenticator = Authenticator(snapshot.authentication)
         var credential = CredentialState()
-        credential.hasForeignKey =
-            header == nil && request.authorization == nil && hasForeignKey(request, on: route)
-        var outcome = decide(presented, route, nil, &authenticator, &credential)
+        credential.hasForeignKey = reader.hasForeignKey
+        var outcome = decide(presented, request, facts, route, nil, &authenticator, &credential)
         var principal: Principal?
         if case .pending(let verification) = outcome {
-            let result = try await verify(verification, presented.facts, &explanation)
+            let result = try await verify(verification, facts, &explanation)
             principal = try? result.get().principal
-            outcome = decide(presented, route, BoxedVerificationResult(result), &authenticator, &credential)
+            outcome = decide(
+                presented, request, facts, route, BoxedVerificationResult(result), &authenticator, &credential)
+        }
+        if case .unproven(let proof) = outcome {
+            if let failure = failure(of: proof, request) { throw Stop(failure) }
+            credential.proof = .held
+            outcome = decide(
+                presented, request, facts, route, BoxedVerificationResult(.success(proof.verified)), &authenticator,
+                &credential)
+        }
+        if case .rejected(let rejection) = outcome,
+            let answer = answer(to: rejection, request, route, isCookie: credential.isCookie)
+        {
+            switch answer {
+            case .rejection, .denial: break
+            case .failure(let failure): outcome = .rejected(Rejection(failure, rejection.cause))
+            case .anonymous:
+                outcome = decide(.none, request, facts, route, nil, &authenticator, &credential)
+                principal = nil
+            }
         }
         if credential.provider >= 0 { explanation.provider = snapshot.providers[Int(credential.provider)] }
         switch outcome {
@@ -50,93 +67,61 @@ extension RequestExplainer {
             explanation.droppedHeaders = authenticator.droppedHeaders
             explanation.consumesCredential = principal != nil
         case .rejected(let rejection):
-            if case .verification(let error, _) = rejection.cause { throw Stop(error) }
             if case .policy = rejection.cause { explainPolicy(principal, route, &explanation) }
-            throw Stop(rejection.failure)
+            var cause = ""
+            if case .verification(let error, _) = rejection.cause { cause = error.cause.map { "\($0)" } ?? "" }
+            throw Stop(rejection.failure, cause: cause, offersBasic: credential.offersBasic && !hidesBasic(request))
         // The result of a verification is void only after a reload or a revocation.
-        case .pending: throw Stop(.authUnavailable("auth.verdict_overtaken"))
+        case .pending, .unproven: throw Stop(.authUnavailable("auth.verdict_overtaken"))
         }
     }
 
-    /// A request with what a loop finds in it for the authenticator.
-    private struct Presented {
-        let request: Request
-        let header: HeaderSearch.Found?
-        /// Where the value of the session cookie is.
-        let cookie: ByteRange?
-        let facts: RequestFacts
-    }
-
-    /// The session cookie of a browser, as the request path finds it.
-    /// - Parameter isAlone: whether the request has no other credential.
-    private func sessionCookie(
-        of request: Request, on route: Route, isAlone: Bool
-    ) throws(Stop) -> ByteRange? {
-        guard let browser = snapshot.browser else { return nil }
-        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
-        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
-        guard case .complete = parser.parse(request.bytes.span, into: &head) else { return nil }
-        let found = browser.cookies.find(in: request.bytes.span, head.fields)
-        if let problem = found.problem, route.mode == .required,
-            !NavigationRule.isNavigation(request.bytes.span, head.fields, method: head.method)
-        {
-            throw Stop(problem.failure)
-        }
-        let rules = snapshot.routeRules[route.index].crossOrigin
-        let facts = BrowserRules.Request(
-            method: head.method, opensWebSocket: false, hasAuthorization: !isAlone, takesCredentials: true,
-            namedOrigin: rules?.namedOrigin(of: head.fields, request.bytes.span) ?? [])
-        do throws(Failure) {
-            guard
-                case .session(let cookie) = try browser.use(
-                    of: found.session, request.bytes.span, head.fields, by: facts)
-            else { return nil }
-            return cookie
-        } catch {
-            throw Stop(error)
-        }
-    }
-
-    private func hasForeignKey(_ request: Request, on route: Route) -> Bool {
+    /// Finds the credential, as a loop does.
+    private func read(_ request: Request, by reader: inout CredentialReader) throws(Failure) -> RequestCredential {
         let head = head(of: request)
-        return unsafe request.bytes.withUnsafeBufferPointer {
-            unsafe snapshot.authentication.hasForeignKey(on: route.index, head.fields, in: $0)
+        let bytes = request.bytes
+        // A closure cannot throw a typed error through the library.
+        let result: Result<RequestCredential, Failure> = unsafe bytes.withUnsafeBufferPointer { bytes in
+            do throws(Failure) {
+                return .success(unsafe try reader.read(head, bytes, from: request.client, snapshot))
+            } catch {
+                return .failure(error)
+            }
         }
+        return try result.get()
     }
 
-    private func findHeader(of request: Request, on route: Route) throws(Failure) -> HeaderSearch.Found? {
-        var search = HeaderSearch(snapshot.authentication, route: route.index)
-        for field in request.fields { search.examine(field, in: request.bytes.span, snapshot.authentication) }
-        return try search.result(hasAuthorization: request.authorization != nil)
+    /// What a browser gets whose caller was rejected; `nil` for every other request.
+    private func answer(
+        to rejection: Rejection, _ request: Request, _ route: Route, isCookie: Bool
+    ) -> BrowserRules.Answer? {
+        let head = head(of: request)
+        guard let browser = snapshot.browser,
+            NavigationRule.isNavigation(request.bytes.span, head.fields, method: head.method)
+        else { return nil }
+        return browser.answer(
+            to: rejection, isCookie: isCookie, isOptional: route.mode == .optional, on: route.index,
+            target: request.path + request.query, check: request.client.check)
+    }
+
+    private func hidesBasic(_ request: Request) -> Bool {
+        let head = head(of: request)
+        return snapshot.browser?.hidesBasic(request.bytes.span, head.fields) ?? false
     }
 
     /// Calls the authenticator, as a loop does.
     private func decide(
-        _ presented: Presented, _ route: Route, _ result: BoxedVerificationResult?,
-        _ authenticator: inout Authenticator, _ credential: inout CredentialState
+        _ presented: RequestCredential, _ request: Request, _ facts: RequestFacts, _ route: Route,
+        _ result: BoxedVerificationResult?, _ authenticator: inout Authenticator, _ credential: inout CredentialState
     ) -> Outcome {
         let time = LoopTime(monotonic: clock.monotonicTime.nanoseconds, unix: clock.unixTime.seconds)
-        let request = presented.request
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
             let exchange = ExchangeID(raw: 0)
             guard let routed = RoutedRequest(exchange: exchange, route: route.index, mount: route.mount) else {
                 return .rejected(Rejection(.noRoute))
             }
-            let outcome: AuthorizationOutcome
-            if let cookie = presented.cookie {
-                outcome = unsafe authenticator.authorize(
-                    routed, bytes, cookie: cookie, result: result, at: time, &credential)
-            } else if let header = presented.header {
-                outcome = unsafe authenticator.authorize(
-                    routed, bytes, header: header, for: presented.facts, result: result, at: time, &credential)
-            } else if let authorization = request.authorization, authenticator.dependsOnRequest(route.index) {
-                outcome = unsafe authenticator.authorize(
-                    routed, bytes, authorization: authorization, for: presented.facts, result: result, at: time,
-                    &credential)
-            } else {
-                outcome = unsafe authenticator.authorize(
-                    routed, bytes, authorization: request.authorization, result: result, at: time, &credential)
-            }
+            let outcome = unsafe authenticator.authorize(
+                routed, bytes, presenting: presented, for: facts, result: result, at: time, &credential)
             switch consume outcome {
             case .authorized(let authorized):
                 var block = ByteBuffer()
@@ -144,20 +129,39 @@ extension RequestExplainer {
                 return .authorized(headers: Self.lines(of: block))
             case .rejected(let rejection): return .rejected(rejection)
             case .pending(let verification): return .pending(verification)
-            case .unproven: return .rejected(Rejection(.proofInvalid("auth.proof_missing")))
+            case .unproven(let proof): return .unproven(proof)
             }
         }
     }
 
+    /// Why a credential is not proved to be the client's. The proof of a key is not looked at: that would use it up.
+    private func failure(of proof: ProofRequest, _ request: Request) -> Failure? {
+        let head = head(of: request)
+        if let expected = proof.binding.certificateThumbprint,
+            let failure = unsafe request.bytes.withUnsafeBufferPointer({
+                unsafe request.client.failure(expecting: expected, in: head, $0)
+            })
+        {
+            return failure
+        }
+        return proof.binding.keyThumbprint == nil ? nil : .proofInvalid("auth.proof_missing")
+    }
+
     /// How the caller authenticates, for the report.
-    private func form(of request: Request) -> RequestExplanation.CredentialForm {
-        guard let authorization = request.authorization else { return .none }
-        switch AuthorizationValue(request.bytes.span, authorization) {
-        case .bearer(let range), .dpop(let range):
-            let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe SessionPrefix.begins($0[range]) }
-            return isOwn ? .session : .bearer
-        case .basic: return .basic
-        case .other, .malformed: return .other
+    private func form(of presented: RequestCredential, _ request: Request) -> RequestExplanation.CredentialForm {
+        switch presented {
+        case .none: return .none
+        case .header: return .header
+        case .cookie: return .cookie
+        case .certificate: return .certificate
+        case .authorization(let authorization):
+            switch AuthorizationValue(request.bytes.span, authorization) {
+            case .bearer(let range), .dpop(let range):
+                let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe SessionPrefix.begins($0[range]) }
+                return isOwn ? .session : .bearer
+            case .basic: return .basic
+            case .other, .malformed: return .other
+            }
         }
     }
 

@@ -17,14 +17,13 @@ package struct RequestExplainer: Sendable {
         let failure: Failure
         /// What was unavailable, where that is the reason.
         let cause: String
+        /// Whether a 401 offers Basic.
+        let offersBasic: Bool
 
-        init(_ failure: Failure, cause: String = "") {
+        init(_ failure: Failure, cause: String = "", offersBasic: Bool = false) {
             self.failure = failure
             self.cause = cause
-        }
-
-        init(_ error: AuthenticationError) {
-            self.init(.authentication(error), cause: error.cause.map { "\($0)" } ?? "")
+            self.offersBasic = offersBasic
         }
     }
 
@@ -36,12 +35,10 @@ package struct RequestExplainer: Sendable {
         let path: [UInt8]
         /// With its question mark, or empty.
         let query: [UInt8]
-        /// Where the value of `Authorization` is in `bytes`.
-        let authorization: ByteRange?
         let bytes: [UInt8]
         let fields: [HeadField]
-        /// As a client would have sent it over TLS.
         let received: ReceivedHead
+        var client: ClientSide
     }
 
     /// How long a verification may take.
@@ -66,24 +63,24 @@ package struct RequestExplainer: Sendable {
     /// Explains a request; starts, calls and stops the provider of its credential.
     package func explain(_ input: ExplainedRequest) async -> RequestExplanation {
         var explanation = RequestExplanation()
-        var offersBasic = false
         do throws(Stop) {
-            let request = try read(input)
-            let path = try normalized(request)
+            let received = try read(input)
+            if let port = input.listener.redirectPort { throw Stop(try redirect(received, to: port)) }
+            let path = try normalized(received)
             explanation.path = String(decoding: path, as: UTF8.self)
-            if let outcome = preflight(request, path, &explanation) {
+            if let outcome = preflight(received, path, &explanation) {
                 explanation.outcome = outcome
                 return explanation
             }
-            let route = try route(request, path, &explanation)
+            let route = try route(received, path, &explanation)
             if let rules = snapshot.routeRules[route.index].crossOrigin {
-                explanation.crossOriginFields = fields(of: rules, request).names
+                explanation.crossOriginFields = fields(of: rules, received).names
             }
+            let request = try limited(received, by: route)
             guard route.mount < 0 else {
                 explanation.outcome = .answeredLocally
                 return explanation
             }
-            offersBasic = self.offersBasic(to: request, on: route)
             if let assumed = input.assumed {
                 try admitAssumed(assumed, route, &explanation)
             } else {
@@ -98,18 +95,11 @@ package struct RequestExplainer: Sendable {
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = try upstreamPath(path, route)
         } catch {
-            let response = ClientResponse(error.failure, offersBasic: offersBasic)
+            let response = ClientResponse(error.failure, offersBasic: error.offersBasic)
             explanation.outcome =
                 error.failure.status == 503 ? .undecidable(response, because: error.cause) : .refused(response)
         }
         return explanation
-    }
-
-    /// Whether a 401 offers Basic: not to a browser that signs in at a page.
-    private func offersBasic(to request: Request, on route: Route) -> Bool {
-        guard snapshot.authentication.routes[route.index].acceptsBasic else { return false }
-        let head = head(of: request)
-        return snapshot.browser == nil || !NavigationRule.hasMode(request.bytes.span, head.fields)
     }
 
     // MARK: Codec
@@ -124,18 +114,27 @@ package struct RequestExplainer: Sendable {
         case .needMore: throw Stop(.head(.badRequestLine))
         case .complete: break
         }
+        let client = ClientSide(
+            isSecure: input.listener.isSecure, isTrusted: false,
+            certificate: input.certificate.map { ClientCertificateBytes(der: $0) })
         let received = unsafe bytes.withUnsafeBufferPointer { bytes in
-            unsafe ReceivedHead(
-                head, bytes, scheme: "https", authority: String(decoding: bytes[head.authority], as: UTF8.self),
-                hasBody: !head.framing.isEmpty)
+            unsafe client.receivedHead(head, bytes, trusting: [])
         }
         return Request(
             method: Array(bytes[head.methodText.bounds]),
             isNeverAllowed: head.method == .connect || head.method == .trace,
             authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
-            query: Array(bytes[head.query.bounds]),
-            authorization: head.authorization >= 0 ? head.fields[head.authorization].value : nil, bytes: bytes,
-            fields: (0..<head.fields.count).map { head.fields[$0] }, received: received)
+            query: Array(bytes[head.query.bounds]), bytes: bytes,
+            fields: (0..<head.fields.count).map { head.fields[$0] }, received: received, client: client)
+    }
+
+    /// The redirect of a listener that serves no requests.
+    private func redirect(_ request: Request, to port: UInt16) throws(Stop) -> Failure {
+        let head = head(of: request)
+        guard head.method != .connect, !head.isAsteriskForm else { return .noRoute }
+        let path = try normalized(request)
+        guard !request.authority.isEmpty else { return .head(.hostMissing) }
+        return .movedToHTTPS(authority: request.authority, path: path, query: request.query, port: port)
     }
 
     /// A line break would inject another head line.
@@ -215,6 +214,23 @@ package struct RequestExplainer: Sendable {
             authority: request.authority.span, path: path.span, query: request.query.span)
         guard let sent else { throw Stop(.malformed(.badRedirect)) }
         return .responded(status: sent.status, location: sent.fields.first { $0.name == "Location" }?.value)
+    }
+
+    /// Applies the limits of the route that the head alone decides.
+    /// - Returns: the request, with what it upgrades to.
+    private func limited(_ request: Request, by route: Route) throws(Stop) -> Request {
+        let head = head(of: request)
+        if case .length(let count) = head.framing, count > route.bodyLimit ?? .max { throw Stop(.bodyTooLarge) }
+        guard !head.upgrade.isEmpty else { return request }
+        var request = request
+        let offer = UpgradeOffer.read(
+            head, request.bytes.span, allowed: route.upgrade.protocols, isConnect: false)
+        switch offer {
+        case .none: break
+        case .accepted: request.client.opensWebSocket = true
+        case .rejected(let failure): throw Stop(failure)
+        }
+        return request
     }
 
     // MARK: Upstream

@@ -1,3 +1,4 @@
+package import MartletConfig
 package import MartletCore
 package import MartletJSON
 package import MartletProvider
@@ -17,17 +18,47 @@ package struct ExplainedRequest: Sendable {
     package let token: Secret?
     /// Who is calling, without any credential.
     package let assumed: AssumedCaller?
+    /// The listener that it comes in at.
+    package let listener: ExplainedListener
+    /// The client's certificate in DER.
+    package let certificate: [UInt8]?
 
     package init(
         method: String, target: String, host: String?, fields: [Secret] = [], token: Secret?,
-        assumed: AssumedCaller? = nil
+        assumed: AssumedCaller? = nil, listener: ExplainedListener = ExplainedListener(), certificate: [UInt8]? = nil
     ) {
+        self.listener = listener
+        self.certificate = certificate
         self.method = method
         self.target = target
         self.host = host
         self.fields = fields
         self.token = token
         self.assumed = assumed
+    }
+}
+
+/// The listener that a request comes in at.
+package struct ExplainedListener: Sendable {
+    /// Whether it has TLS.
+    let isSecure: Bool
+    /// The https port that it redirects every request to; `nil` serves requests.
+    let redirectPort: UInt16?
+
+    /// One with TLS.
+    package init() { (isSecure, redirectPort) = (true, nil) }
+
+    /// - Parameter scheme: of the request's URL, `http` or `https`: the first listener of that kind; `nil` for the first
+    ///   that serves requests.
+    package init(of server: ServerConfiguration, scheme: String? = nil) {
+        let listeners = server.listeners
+        let listener =
+            listeners.first { listener in
+                guard let scheme else { return listener.redirectsToHTTPSPort == nil }
+                return scheme.hasSameBytes(as: "https") == (listener.tls != nil)
+            } ?? listeners.first
+        isSecure = listener?.tls != nil
+        redirectPort = listener?.redirectsToHTTPSPort
     }
 }
 
@@ -95,7 +126,9 @@ package struct RequestExplanation: Sendable {
     }
 
     /// How the caller authenticates.
-    package enum CredentialForm: String, Sendable { case none, bearer, session, basic, cookie, header, other, assumed }
+    package enum CredentialForm: String, Sendable {
+        case none, bearer, session, basic, cookie, header, certificate, other, assumed
+    }
 
     /// The normalized path; `nil` where the head or the path is rejected.
     package internal(set) var path: String?
@@ -149,6 +182,10 @@ package struct ClientResponse: Sendable {
     package let challenges: [String]
     /// The value of `Allow`.
     package let allow: String?
+    /// The value of `Location`.
+    package let location: String?
+    /// The values of `Set-Cookie`.
+    package let setCookies: [String]
 
     /// - Parameter offersBasic: whether the route accepts names and passwords.
     init(_ failure: Failure, offersBasic: Bool) {
@@ -159,5 +196,7 @@ package struct ClientResponse: Sendable {
         let own = failure.challengeText.map { [$0] } ?? []
         challenges = own + (offersBasic && failure.status == 401 ? ["\(Failure.basicChallenge)"] : [])
         allow = failure.allow
+        location = failure.location
+        setCookies = failure.setCookies
     }
 }

@@ -70,10 +70,8 @@ extension RequestForwarder {
         // Only those who prove a key need the URL.
         var clientURL: ClientURL?
         if fields.contains(where: { $0.name.count == 4 && $0.name.lowercased() == "dpop" }) {
-            let origin = loop.downstreams[loop.exchanges[exchange].downstream].origin
             clientURL = unsafe ClientURL(
-                bytes, parsed, isSecure: origin.rules.isSecure, isTrusted: origin.address.isTrusted,
-                trusting: loop.context.snapshot.trustedProxies)
+                parsed, bytes, from: loop.clientSide(of: exchange), trusting: loop.context.snapshot.trustedProxies)
         }
         let (peer, forwarded) = (
             loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,

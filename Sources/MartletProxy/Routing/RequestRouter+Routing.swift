@@ -250,14 +250,11 @@ extension RequestRouter {
         guard unsafe normalizePath(exchange, bytes, &loop) else { return }
         guard !head.authority.isEmpty else { return loop.reject(exchange, .head(.hostMissing)) }
         let port = loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort
-        var location = "https://"
-        var authority = unsafe String(decoding: bytes[head.authority], as: UTF8.self)[...]
-        if authority.last != "]", let colon = authority.lastIndex(of: ":") { authority = authority[..<colon] }
-        location += authority
-        if port != 443 { location += ":\(port)" }
-        unsafe location += String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self)
-        unsafe location += String(decoding: bytes[head.query], as: UTF8.self)
-        loop.reject(exchange, .movedToHTTPS(location))
+        loop.reject(
+            exchange,
+            unsafe .movedToHTTPS(
+                authority: Array(bytes[head.authority]), path: Array(loop.exchanges[exchange].record.texts.path),
+                query: Array(bytes[head.query]), port: port))
     }
 
     /// Hands a request to the listener's own handler, if that accepts the path.

@@ -149,6 +149,10 @@ package struct ExplanationDocument {
         ]
         if let condition = response.condition { members.append(("condition", .string(condition))) }
         if let allow = response.allow { members.append(("allow", .string(allow))) }
+        if let location = response.location { members.append(("location", .string(location))) }
+        if !response.setCookies.isEmpty {
+            members.append(("set_cookie", .array(response.setCookies.map { .string($0) })))
+        }
         if let detail, !detail.isEmpty { members.append(("detail", .string(detail))) }
         return .object(JSONObject(members))
     }

@@ -250,6 +250,8 @@ package struct ExplanationPage {
         if let condition = response.condition { lines.append("condition: \(condition)") }
         lines += response.challenges.map { "WWW-Authenticate: \($0)" }
         if let allow = response.allow { lines.append("Allow: \(allow)") }
+        if let location = response.location { lines.append("Location: \(shown(location))") }
+        lines += response.setCookies.map { "Set-Cookie: \($0)" }
         return lines
     }
 

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 package import MartletAdmin
+internal import MartletConfig
 internal import MartletCore
 package import MartletJSON
 internal import MartletProxy
@@ -27,7 +28,8 @@ extension Gateway {
         let hasAccounts = await Gateway.open(graph.accounts)
         let request = ExplainedRequest(
             method: question.method, target: question.target,
-            host: question.host ?? addresses.first ?? "localhost", fields: question.fields, token: nil)
+            host: question.host ?? addresses.first ?? "localhost", fields: question.fields, token: nil,
+            listener: ExplainedListener(of: running.blueprint.configuration.server, scheme: question.scheme))
         let explanation = await RequestExplainer(graph.snapshot, clock: services.clock, hasAccounts: hasAccounts)
             .explain(request)
         await graph.accounts?.store.shutdown()

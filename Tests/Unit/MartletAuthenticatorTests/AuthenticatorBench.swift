@@ -129,7 +129,8 @@ struct AuthenticatorBench: ~Copyable {
                 fatalError("a mount")
             }
             let outcome = unsafe authenticator.authorize(
-                routed, bytes, cookie: range, result: result.map(BoxedVerificationResult.init), at: time, &credential)
+                routed, bytes, presenting: .cookie(range), for: Samples.facts,
+                result: result.map(BoxedVerificationResult.init), at: time, &credential)
             return decided(outcome)
         }
     }

@@ -39,7 +39,8 @@ import Testing
                 return
             }
             let outcome = unsafe bench.authenticator.authorize(
-                routed, bytes, cookie: ByteRange(start: name.utf8.count, count: 5), result: nil, at: time, &credential)
+                routed, bytes, presenting: .cookie(ByteRange(start: name.utf8.count, count: 5)), for: Samples.facts,
+                result: nil, at: time, &credential)
             guard case .pending(let request) = consume outcome else {
                 Issue.record("not pending")
                 return

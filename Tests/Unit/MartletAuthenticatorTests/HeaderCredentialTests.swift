@@ -99,17 +99,10 @@ import Testing
                 guard let routed = RoutedRequest(exchange: AuthenticatorBench.exchange, route: index, mount: -1) else {
                     return .rejected(0, "no.route")
                 }
-                let outcome: AuthorizationOutcome
-                if let header {
-                    outcome = unsafe authenticator.authorize(
-                        routed, bytes, header: header, for: facts, result: boxed, at: time, &credential)
-                } else if let authorization = head.authorization, authenticator.dependsOnRequest(index) {
-                    outcome = unsafe authenticator.authorize(
-                        routed, bytes, authorization: authorization, for: facts, result: boxed, at: time, &credential)
-                } else {
-                    outcome = unsafe authenticator.authorize(
-                        routed, bytes, authorization: head.authorization, result: boxed, at: time, &credential)
-                }
+                let presented: RequestCredential =
+                    header.map { .header($0) } ?? head.authorization.map { .authorization($0) } ?? .none
+                let outcome = unsafe authenticator.authorize(
+                    routed, bytes, presenting: presented, for: facts, result: boxed, at: time, &credential)
                 return decided(outcome)
             }
         }

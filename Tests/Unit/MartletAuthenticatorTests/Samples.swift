@@ -9,6 +9,8 @@ import MartletTesting
 
 /// Routes, providers and callers that a test chooses, where those of ``AuthenticatorBench`` do not suffice.
 enum Samples {
+    static let facts = RequestFacts(method: "GET", host: "a", path: "/")
+
     /// Accepts credentials from several sources, and verifies none.
     struct Verifying: Authenticating {
         typealias Configuration = VerifierTests.Trusting.Nothing

@@ -1,6 +1,8 @@
+import MartletAuthenticator
 import MartletBrowser
 import MartletCore
 import MartletHTTP
+import MartletProvider
 import MartletResponder
 import Testing
 
@@ -100,14 +102,31 @@ extension BrowserRules {
         #expect(try use(["Cookie: a=1"], method: "POST") == "-")
     }
 
-    /// Status, location and cookie of the response to a navigation without a session.
-    private func response(
-        _ target: String, route: Int = 0, clearsCookie: Bool = false, redirects: Bool? = nil
+    /// What a rejected navigation gets: of another response status, location and cookie.
+    private func answer(
+        _ target: String, _ rejection: Rejection? = nil, route: Int = 0, isCookie: Bool = false,
+        isOptional: Bool = false, check: CheckMarks = []
     ) -> String {
-        let failure = BrowserRules.sample.response(
-            toNavigation: Array(target.utf8), on: route, .credentialMissing, clearsCookie: clearsCookie,
-            redirects: redirects)
-        #expect(failure.reason == "auth.credential_missing")
+        let unknown: Rejection =
+            isCookie
+            ? Rejection(
+                .authentication(.rejected("session.unknown")),
+                .verification(
+                    .rejected("session.unknown"),
+                    CredentialLocation(form: .cookie, range: ByteRange(start: 0, count: 0), route: 0)))
+            : Rejection(.credentialMissing)
+        let answer = BrowserRules.sample.answer(
+            to: rejection ?? unknown, isCookie: isCookie, isOptional: isOptional, on: route,
+            target: Array(target.utf8), check: check)
+        switch answer {
+        case .rejection: return "rejection"
+        case .denial: return "denial"
+        case .anonymous: return "anonymous"
+        case .failure(let failure): return Self.shown(failure)
+        }
+    }
+
+    private static func shown(_ failure: Failure) -> String {
         var out = ByteBuffer()
         var date = ByteBuffer()
         var requestID = ByteBuffer()
@@ -123,24 +142,40 @@ extension BrowserRules {
 
     @Test func `a navigation is redirected to the sign-in page, and comes back`() {
         let found = "302 sign_in_required"
-        #expect(response("/a/b?c=1") == "\(found) | Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
-        #expect(response("/") == "\(found) | Location: /auth/sign-in")
-        #expect(response("//evil.example/") == "\(found) | Location: /auth/sign-in")
+        #expect(answer("/a/b?c=1") == "\(found) | Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
+        #expect(answer("/") == "\(found) | Location: /auth/sign-in")
+        #expect(answer("//evil.example/") == "\(found) | Location: /auth/sign-in")
         #expect(
-            response("/a", clearsCookie: true)
+            answer("/a", isCookie: true)
                 == "\(found) | Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
     }
 
     @Test func `a check says whether it is redirected, whatever the route says`() {
-        #expect(response("/", redirects: false) == "401 credential_missing")
-        #expect(response("/", route: 1, redirects: true) == "302 sign_in_required | Location: /auth/sign-in")
+        #expect(answer("/", check: .isCheck) == "401 credential_missing")
+        #expect(
+            answer("/", route: 1, check: [.isCheck, .redirectsBrowsers])
+                == "302 sign_in_required | Location: /auth/sign-in")
     }
 
     @Test func `on other routes it is rejected, and an ended cookie is deleted all the same`() {
-        #expect(response("/a", route: 1) == "401 credential_missing")
-        #expect(response("/a", route: 2) == "401 credential_missing")
-        #expect(response("/a", route: -1) == "401 credential_missing")
-        #expect(response("/a", route: 1, clearsCookie: true) == "401 credential_missing | Set-Cookie: \(Self.deletion)")
+        #expect(answer("/a", route: 1) == "401 credential_missing")
+        #expect(answer("/a", route: 2) == "401 credential_missing")
+        #expect(answer("/a", route: -1) == "401 credential_missing")
+        #expect(
+            answer("/a", route: 1, isCookie: true) == "401 credential_invalid | Set-Cookie: \(Self.deletion)")
+    }
+
+    @Test func `an ended session is none where the route needs none`() {
+        #expect(answer("/a", isCookie: true, isOptional: true) == "anonymous")
+        #expect(answer("/a", isOptional: true) == "302 sign_in_required | Location: /auth/sign-in?return_to=/a")
+    }
+
+    @Test func `who is signed in and may not see a page is told so`() {
+        let denied = Rejection(.noRoute, .policy)
+        #expect(answer("/a", denied, isCookie: true) == "denial")
+        #expect(answer("/a", denied) == "rejection", "another credential")
+        #expect(answer("/a", denied, isCookie: true, check: .isCheck) == "rejection", "a proxy sends it")
+        #expect(answer("/a", Rejection(.malformed("auth.two_credentials"))) == "rejection")
     }
 
     @Test(arguments: [

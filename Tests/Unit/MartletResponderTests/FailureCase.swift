@@ -75,8 +75,10 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
             .rateExceeded("per_person", retryAfter: 30), 429, "Too Many Requests", "throttled", "limits.rate_exceeded",
             grpc: 8, fields: ["Retry-After: 30"], retryAfter: 30),
         FailureCase(
-            .movedToHTTPS("https://a.example/b?c=d"), 308, "Permanent Redirect", "https_required",
-            "server.moved_to_https", grpc: 13, fields: ["Location: https://a.example/b?c=d"]),
+            .movedToHTTPS(
+                authority: Array("a.example:8080".utf8), path: Array("/b".utf8), query: Array("?c=d".utf8), port: 8443),
+            308, "Permanent Redirect", "https_required",
+            "server.moved_to_https", grpc: 13, fields: ["Location: https://a.example:8443/b?c=d"]),
         FailureCase(
             .localFailed, 503, "Service Unavailable", "auth_unavailable", "server.handler_timed_out", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1),

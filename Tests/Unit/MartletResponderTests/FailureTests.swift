@@ -60,7 +60,9 @@ import Testing
 
     @Test func `few responses have further fields`() {
         #expect(response(.methodNotAllowed("GET, HEAD")).contains("\r\nAllow: GET, HEAD\r\n"))
-        #expect(response(.movedToHTTPS("https://a/b")).contains("\r\nLocation: https://a/b\r\n"))
+        #expect(
+            response(.movedToHTTPS(authority: Array("a:80".utf8), path: Array("/b".utf8), query: [], port: 443))
+                .contains("\r\nLocation: https://a/b\r\n"))
         #expect(response(.throttled("test.reason", retryAfter: 7)).contains("\r\nRetry-After: 7\r\n"))
         let readable = response(.noRoute.readable(by: "https://a"))
         #expect(readable.contains("\r\nVary: Origin\r\nAccess-Control-Allow-Origin: https://a\r\n"))
