@@ -1,4 +1,3 @@
-package import MartletHTTP
 package import MartletProvider
 package import MartletResponder
 
@@ -56,18 +55,6 @@ package final class ProofRequest {
         self.binding = binding
         self.verified = verified
         self.location = location
-    }
-}
-
-/// Where an unverified credential is, for the debug log.
-package struct CredentialLocation {
-    package let form: CredentialForm
-    /// Where it is in the head.
-    package let range: ByteRange
-    package let route: Int
-
-    package init(form: CredentialForm, range: ByteRange, route: Int) {
-        (self.form, self.range, self.route) = (form, range, route)
     }
 }
 

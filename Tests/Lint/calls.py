@@ -2,15 +2,18 @@
 
 A file has an edge to another if it calls a function that is declared there, or names a type that is. What is an approximation:
 
+* A file reaches its own module and those that it imports, and no private function of another file.
 * A function is matched by its name and its argument labels, with default values and trailing closures considered. Without a
   receiver, or with `self`, it is one of the enclosing type, of a protocol, or of no type. With a receiver whose name has
-  one declared type anywhere (`authenticator: Authenticator`), it is one of that type. With any other receiver it
-  counts only if one type of these modules declares such a function and Swift's library does not (`COMMON`).
+  declared types anywhere (`authenticator: Authenticator`), it is one of those, or of a protocol where none of several
+  has it. With any other receiver it counts only if one type of these modules declares such a function and Swift's
+  library does not (`COMMON`).
 * Overloads that differ in the types of their arguments alone count as the one in the same file, or else as all of them.
-* A type is matched by its simple name. A name that several types have counts only within the type that it is nested in.
+* A type is matched by its name: a nested one inside the type around it, or after that type's name.
 * Properties, initializers (beyond the name of the type), operators, enum cases and functions passed as values are not followed.
   What an extension extends is not a use of it, or all extensions of a type would be one component.
-* Nested types count as part of the outermost one, in the graph of types.
+* In the graph of types, nested types count as part of the outermost one, and what a module adds to a type of another
+  module is a node of its own: the type does not depend on it.
 """
 
 import collections
@@ -18,15 +21,19 @@ import dataclasses
 import re
 
 from limits import SHARED, parameter_list, walk
+from modules import module_of
 
 NAME = re.compile(r"(?<![\w`])([A-Za-z_]\w*)(?:\s*<[^<>()]*>)?(\()?")
 FUNCTION_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:<[^>]*>)?\s*\(")
 RECEIVER = re.compile(r"(?:(\w+)|[)\]}])[?!]*(?:\n\s*)?\.$")
 LABEL = re.compile(r"\s*(?:@\w+\s+)*(\w+)(?:\s+\w+)?\s*:")
 CLOSURE = re.compile(r"\{[^{}]*\}")
+IMPORT = re.compile(r"^[ \t]*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:[a-z]+\s+)?(\w+)", re.MULTILINE)
+PRIVATE = re.compile(r"\b(?:private|fileprivate)\s+(?:\w+\s+)*$")
+QUALIFIER = re.compile(r"((?:[A-Z]\w*\.)+)$")
 TYPED = re.compile(
-    r"\b(\w+)\s*:\s*(?:(?:inout|borrowing|consuming|sending|any|some)\s+|@\w+\s+)*([A-Z]\w*)"
-    r"|\b(?:let|var)\s+(\w+)\s*=\s*(?:(?:try|unsafe|await)\s+)*([A-Z]\w*)\s*[(<]"
+    r"\b(\w+)\s*:\s*(?:(?:inout|borrowing|consuming|sending|any|some)\s+|@\w+\s+)*([A-Z][\w.]*)"
+    r"|\b(?:let|var)\s+(\w+)\s*=\s*(?:(?:try|unsafe|await)\s+)*([A-Z][\w.]*)\s*[(<]"
 )
 KEYWORDS = {"return", "in", "case", "else", "where", "try", "unsafe", "await", "throw", "if", "guard", "switch", "consume"}
 
@@ -45,6 +52,7 @@ class Function:
     file: str
     owner: str
     is_static: bool
+    is_private: bool
     parameters: tuple
 
     def takes(self, labels):
@@ -76,6 +84,7 @@ class Declarations:
     def __init__(self, files):
         self.functions, self.types = collections.defaultdict(list), collections.defaultdict(list)
         self.owners, self.protocols, self.typed = set(), set(), collections.defaultdict(set)
+        self.imports = {path: {module_of(path), *IMPORT.findall(source.code)} for path, source in files}
         for path, source in files:
             for match, scopes, pending in walk(path, source):
                 if match.group("type") and match.group("type") != "extension":
@@ -86,29 +95,33 @@ class Declarations:
                 elif match.group("func") and (not scopes or scopes[-1]):
                     self.add_function(path, source.code, match, scopes)
             for name, type_name, other, other_type in TYPED.findall(source.code):
-                self.typed[name or other].add(type_name or other_type)
+                self.typed[name or other].add((type_name or other_type).rstrip(".").rpartition(".")[2])
 
     def add_function(self, path, code, match, scopes):
         name = FUNCTION_NAME.match(code, match.end())
         if not name:
             return
         owner = scopes[-1][1] if scopes else ""
-        is_static = bool(SHARED.search(code[code.rfind("\n", 0, match.start()) + 1: match.start()]))
+        before = code[code.rfind("\n", 0, match.start()) + 1: match.start()]
         parameters = tuple(declared_parameters(parameter_list(code, name.end())[0]))
-        self.functions[name.group(1)].append(Function(path, owner, is_static, parameters))
+        self.functions[name.group(1)].append(
+            Function(path, owner, bool(SHARED.search(before)), bool(PRIVATE.search(before)), parameters))
 
-    def resolve_type(self, name, owner):
-        """The file and full name of the type that `name` names inside `owner`, or None."""
-        found = self.types.get(name, [])
-        for outer in outward(owner):
-            for full, path in found:
-                if full == f"{outer}.{name}":
+    def sees(self, file, other, is_private=False):
+        """Whether what `other` declares can be used in a file: it is of the module, or imports it."""
+        return file == other or not is_private and module_of(other) in self.imports[file]
+
+    def resolve_type(self, name, qualifier, file, owner):
+        """The full name and the file of the type that `name` after `qualifier` names inside `owner`, or None."""
+        for outer in (*outward(owner), ""):
+            for full, path in self.types[name]:
+                if full == f"{outer}.{qualifier}{name}".lstrip(".") and self.sees(file, path):
                     return full, path
-        return found[0] if len(found) == 1 else next(((full, path) for full, path in found if full == name), None)
+        return None
 
     def resolve_call(self, name, labels, receiver, file, owner):
         """The declarations that a call can mean."""
-        found = [one for one in self.functions[name] if one.takes(labels)]
+        found = [one for one in self.functions[name] if one.takes(labels) and self.sees(file, one.file, one.is_private)]
         if receiver in ("", "self"):
             for outer in outward(owner):
                 own = [one for one in found if one.owner == outer]
@@ -120,12 +133,14 @@ class Declarations:
         if receiver == ".":
             return alike([one for one in found if one.is_static and name not in COMMON])
         if receiver[0].isupper():
-            names = outward(owner) if receiver == "Self" else [receiver]
+            names = set(outward(owner)) if receiver == "Self" else {receiver}
         else:
-            names = self.typed.get(receiver, ())
-            names = names if len(names) == 1 else ()
+            names = self.typed.get(receiver, set())
+        own = [one for one in found if one.owner.rsplit(".", 1)[-1] in names or one.owner in names]
+        if len(names) == 1 or receiver == "Self":
+            return own
         if names:
-            return [one for one in found if one.owner.rsplit(".", 1)[-1] in names or one.owner in names]
+            found = own or [one for one in found if one.owner in self.protocols]
         return [] if name in COMMON else alike(found)
 
 
@@ -181,11 +196,20 @@ def uses_between(declarations, path, source, start, end, owner):
             receiver = receiver_of(code, match.start())
             found = declarations.resolve_call(name, labels_of(source, match.end()), receiver, path, owner)
             found = [(one.owner, one.file) for one in found]
-        elif name in declarations.types and code[match.start() - 1] != ".":
-            found = [one for one in [declarations.resolve_type(name, owner)] if one]
+        elif name in declarations.types:
+            one = declarations.resolve_type(name, qualifier_of(code, match.start()), path, owner)
+            found = [one] if one else []
         for target_owner, target_file in found:
             if (target_file, target_owner) != (path, owner):
                 yield Use(path, owner, source.line_of(match.start()), name, target_file, target_owner)
+
+
+def qualifier_of(code, offset):
+    """What is before the name of a type at `offset`: `Outer.` of types around it, or a point that follows no type."""
+    if code[offset - 1] != ".":
+        return ""
+    match = QUALIFIER.search(code, max(0, offset - 120), offset)
+    return match.group(1) if match else "."
 
 
 def receiver_of(code, offset):
@@ -207,10 +231,15 @@ def file_graph(found):
     return graph
 
 
+def type_of(file, owner):
+    """The node of a type: its outermost type, in the module that the file is of."""
+    return owner and f"{module_of(file)}/{owner.partition('.')[0]}"
+
+
 def type_graph(found):
     graph = collections.defaultdict(set)
     for use in found:
-        inner, outer = use.owner.partition(".")[0], use.target_owner.partition(".")[0]
+        inner, outer = type_of(use.file, use.owner), type_of(use.target_file, use.target_owner)
         if inner and outer and inner != outer:
             graph[inner].add(outer)
     return graph

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests every rule on a tree with one violation of each kind: each must be reported, and nothing else."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -344,29 +345,104 @@ CALLS_EXPECTED = {
     ("Loop.swift", 3, "Table", "Table.swift"), ("Loop.swift", 4, "accept", "Loop+Accept.swift"),
     ("Loop.swift", 4, "finish", "Loop+Accept.swift"), ("Loop.swift", 4, "zero", "Table.swift"),
     ("Loop+Accept.swift", 3, "append", "Table.swift"), ("Loop+Accept.swift", 3, "run", "Loop.swift"),
-    ("Loop+Accept.swift", 5, "Table", "Table.swift"),
+    ("Loop+Accept.swift", 5, "Table", "Table.swift"), ("Loop+Accept.swift", 5, "Time", "Table.swift"),
 }
+# Which names mean a declaration of another file: what the file imports, what is not private, what a receiver can be.
+NAMES = [
+    ("Sources/Base/Store.swift", SwiftSource('''
+package struct Store {
+    enum Result { case kept }
+    func keep(_ text: String) {}
+    private func check(_ text: String) {}
+}
+''')),
+    ("Sources/Base/Store+Step.swift", SwiftSource('''
+extension Store {
+    struct Step {}
+    func step(_ store: Store, _ other: List) -> Result { self.check("") }
+}
+''')),
+    ("Sources/Proxy/Edge/Imports.swift", SwiftSource('''
+@preconcurrency package import Base
+func a(_ part: List, _ other: Store) -> Store.Step { other.keep("") }
+func b(_ part: Parts, _ item: [Store]) -> Result<Int, Never> { part.keep("") }
+''')),
+    ("Sources/Proxy/Inner/Bare.swift", SwiftSource('''
+import Basement
+struct Parts { var store: Store }
+func c(_ text: Store) { text.keep(""); a(list, text) }
+''')),
+    ("Sources/Proxy/Inner/EventLoop.swift", SwiftSource('''
+private import struct Base.Store
+extension Store { func run(_ loop: inout EventLoop, then: (inout LoopState) -> Void) {} }
+struct EventLoop {
+    mutating func turn() { func inner() {} }
+    static func c(_ store: Store, with loop:
+        inout LoopState) { store.run(&self) { $0 } }
+    struct Setup { func other(_ loop: borrowing LoopState, _ handle: (inout EventLoop) -> Int) {} }
+}
+''')),
+]
+NAMES_EXPECTED = {
+    ("Store+Step.swift", 4, "Store", "Store.swift"), ("Store+Step.swift", 4, "Result", "Store.swift"),
+    ("Imports.swift", 3, "Store", "Store.swift"), ("Imports.swift", 3, "Step", "Store+Step.swift"),
+    ("Imports.swift", 3, "keep", "Store.swift"), ("Imports.swift", 4, "Parts", "Bare.swift"),
+    ("Imports.swift", 4, "Store", "Store.swift"), ("Bare.swift", 4, "a", "Imports.swift"),
+    ("EventLoop.swift", 6, "Store", "Store.swift"),
+}
+NAMES_TYPES = {"Proxy/EventLoop": {"Base/Store", "Proxy/Store"}, "Proxy/Store": {"Proxy/EventLoop"}}
+TOTALS = [
+    (CALLS, {
+        "types": 4, "most methods": "5 Loop", "most files of one type": "2 Loop", "files": 3, "functions": 9,
+        "cycles of files": "2", "files in cycles": 2, "cycles across folders": "none", "cycles of types": "none",
+        "functions that borrow the loop": 0, "bare Int32 handles": 0,
+    }),
+    (NAMES, {
+        "files in cycles": 2, "cycles across folders": "2", "files in cycles across folders": 2, "types in cycles": 2,
+        "functions that borrow the loop": 3,
+    }),
+]
 
 
 def calls_fail(_):
-    found = {
-        (use.file.rsplit("/", 1)[-1], use.line, use.name, use.target_file.rsplit("/", 1)[-1])
-        for use in calls.uses(CALLS) if use.file != use.target_file
-    }
-    if found != CALLS_EXPECTED:
-        yield f"calls: {sorted(found ^ CALLS_EXPECTED)} differ"
+    for files, expected in ((CALLS, CALLS_EXPECTED), (NAMES, NAMES_EXPECTED)):
+        found = {
+            (use.file.rsplit("/", 1)[-1], use.line, use.name, use.target_file.rsplit("/", 1)[-1])
+            for use in calls.uses(files) if use.file != use.target_file
+        }
+        if found != expected:
+            yield f"calls: {sorted(found ^ expected)} differ"
+    found = calls.type_graph(calls.uses(NAMES))
+    if {name: found[name] for name in NAMES_TYPES} != NAMES_TYPES:
+        yield f"calls: types {dict(found)}"
     found = calls.components({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d", "f"}, "g": {"g", "a"}})
     if found != [["a", "b", "c"], ["d", "e"]]:
         yield f"components: {found}"
-    measured = structure.Structure(CALLS)
-    totals = dict(measured.totals(over=10))
-    expected = {
-        "types": 4, "most methods": "5 Loop", "most files of one type": "2 Loop", "files": 3, "functions": 9,
-        "cycles of files": "2", "files in cycles": 2, "cycles of types": "none", "bare Int32 handles": 0,
-    }
-    for name, count in expected.items():
-        if totals.get(name) != count:
-            yield f"structure: '{name}' is {totals.get(name)}, not {count}"
+    for files, expected in TOTALS:
+        totals = dict(structure.Structure(files).totals(over=10))
+        for name, count in expected.items():
+            if totals.get(name) != count:
+                yield f"structure: '{name}' is {totals.get(name)}, not {count}"
+
+
+def gate_fails(folder):
+    """The gate on numbers that are equal, larger, smaller and not there, and what it commits with `--update`."""
+    measured, committed = structure.Structure(NAMES), folder / "structure.json"
+    equal = {name: dict(measured.totals(over=0))[name] for name in structure.GATED}
+    first = structure.GATED[0]
+    for name, change, update, expected, kept in (
+        ("equal", {}, False, [], equal), ("risen", {first: 1}, False, [f"2 {first}"], None),
+        ("risen, update", {first: 1}, True, [f"2 {first}"], None), ("fallen", {first: 9}, False, [f"2 {first}"], None),
+        ("fallen, update", {first: 9}, True, [], equal), ("not there", {first: None}, False, [f"2 {first}"], None),
+        ("not there, update", {first: None}, True, [], equal),
+    ):
+        before = {key: count for key, count in {**equal, **change}.items() if count is not None}
+        committed.write_text(json.dumps(before))
+        found = structure.gate(measured, committed, update)
+        if [text.partition(",")[0] for text in found] != expected:
+            yield f"gate, {name}: reported {found}"
+        if json.loads(committed.read_text()) != (kept or before):
+            yield f"gate, {name}: committed {committed.read_text()}"
 
 
 def modules_fail(_):
@@ -388,7 +464,7 @@ def main():
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
     with tempfile.TemporaryDirectory() as name:
         failures += documents_fail(pathlib.Path(name))
-        for check in (reasons_fail, widths_fail, words_fail, limits_fail, calls_fail, modules_fail):
+        for check in (reasons_fail, widths_fail, words_fail, limits_fail, calls_fail, gate_fails, modules_fail):
             failures += check(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Measures how the modules of the request path hang together: large types, files and types in call cycles, long
-functions, bare handles. It enforces nothing; `check.py` does.
+"""Measures how the modules of the request path hang together: large types, files and types in call cycles, functions
+that can change the whole loop, long functions, bare handles.
 
     Tests/Lint/structure.py                          the modules `REQUEST_PATH` of modules.py
     Tests/Lint/structure.py MartletHTTP MartletJSON  these modules
     Tests/Lint/structure.py --rev HEAD~20            at that revision; modules that it does not have are left out
-    Tests/Lint/structure.py --compare v0.9           the totals there and here
+    Tests/Lint/structure.py --compare v0.9           the totals there and here, and which files are in cycles here alone
     Tests/Lint/structure.py --edges EventLoop+Accept what these files use in other files, and at which line
+    Tests/Lint/structure.py --gate                   fails where a total is not the one in structure.json
+    Tests/Lint/structure.py --gate --update          writes totals there that have fallen
 
 A cycle is a strongly connected component: each of its files calls each other one, directly or through others. The head of
 calls.py says how the calls are read from the text, and what is not seen.
@@ -15,19 +17,29 @@ calls.py says how the calls are read from the text, and what is not seen.
 import argparse
 import collections
 import io
+import json
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
 import textwrap
 
 import calls
-from limits import REQUEST_PATH_LINES, Type, check_handles, count_types
+from limits import REQUEST_PATH_LINES, Type, check_handles, count_types, parameter_list, walk
 from modules import REQUEST_PATH, module_of
 from swift_source import SwiftSource
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = 20
+
+# The totals that may only fall, and where they are committed.
+GATED = ("files in cycles", "files in cycles across folders", "functions that borrow the loop", "types in cycles")
+COMMITTED = pathlib.Path(__file__).with_name("structure.json")
+
+# A method of these types, or a function with such a parameter, can change all of an event loop.
+LOOP = {"EventLoop", "LoopState", "Exchanges"}
+BORROWED = re.compile(r":\s*inout\s+(?:EventLoop|LoopState)\b")
 
 
 class Structure:
@@ -43,8 +55,13 @@ class Structure:
             ((length, name, path, line) for path, source in files for name, line, length in source.functions()),
             key=lambda one: (-one[0], one[2:]))
         self.handles = {path: len(list(check_handles(source))) for path, source in files}
+        self.borrowers = sum(
+            borrows_loop(source.code, match, scopes) for path, source in files
+            for match, scopes, _ in walk(path, source))
         self.uses = list(calls.uses(files))
         self.file_components = calls.components(calls.file_graph(self.uses))
+        self.wide_components = [
+            one for one in self.file_components if len({path.rpartition("/")[0] for path in one}) > 1]
         self.type_components = calls.components(calls.type_graph(self.uses))
 
     def large_types(self, over):
@@ -70,9 +87,21 @@ class Structure:
         yield "longest function", self.functions[0][0] if self.functions else 0
         yield "cycles of files", sizes(self.file_components)
         yield "files in cycles", sum(map(len, self.file_components))
+        yield "cycles across folders", sizes(self.wide_components)
+        yield "files in cycles across folders", sum(map(len, self.wide_components))
         yield "cycles of types", sizes(self.type_components)
         yield "types in cycles", sum(map(len, self.type_components))
+        yield "functions that borrow the loop", self.borrowers
         yield "bare Int32 handles", sum(self.handles.values())
+
+
+def borrows_loop(code, match, scopes):
+    """Whether a match of `walk` is a function that can change all of the loop: a method of it, or a borrower."""
+    name = match.group("func") and calls.FUNCTION_NAME.match(code, match.end())
+    if not name:
+        return False
+    is_method = bool(scopes and scopes[-1] and scopes[-1][1] in LOOP)
+    return is_method or bool(BORROWED.search(parameter_list(code, name.end())[0]))
 
 
 def sizes(components):
@@ -144,12 +173,37 @@ def print_edges(structure, text):
         print(wrapped(f"{file} -> {target}: {', '.join(names)}"))
 
 
+def print_comparison(before, after, over, heads):
+    rows = [(text, old, new) for (text, old), (_, new) in zip(before.totals(over), after.totals(over))]
+    table([("", *heads), *rows], right=(1, 2))
+    old, new = ({path for one in structure.file_components for path in one} for structure in (before, after))
+    if new - old:
+        print(wrapped(f"In cycles in {heads[1]} alone: {', '.join(sorted(new - old))}"))
+
+
+def gate(structure, committed, update):
+    """What is wrong with the totals, as texts; an update writes them to the file `committed` if none has risen."""
+    known, totals = json.loads(committed.read_text()) if committed.exists() else {}, dict(structure.totals(over=0))
+    numbers, wrong = {name: totals[name] for name in GATED}, []
+    for name, count in numbers.items():
+        was = known.get(name, "none")
+        if was != "none" and count > was:
+            wrong.append(f"{count} {name}, at most {was}: see `Tests/Lint/structure.py --compare main`")
+        elif count != was and not update:
+            wrong.append(f"{count} {name}, {was} committed: run `Tests/Lint/structure.py --gate --update`")
+    if update and not wrong:
+        committed.write_text(json.dumps(numbers, indent=2, sort_keys=True) + "\n")
+    return wrong
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE")
     parser.add_argument("--rev", metavar="REV", help="read this revision in place of the work tree")
     parser.add_argument("--compare", metavar="REV", help="print the totals of this revision beside the others")
     parser.add_argument("--edges", metavar="TEXT", help="print what files whose path contains TEXT use in other files")
+    parser.add_argument("--gate", action="store_true", help="fail where a total is not the one in structure.json")
+    parser.add_argument("--update", action="store_true", help="with --gate: write the totals that have fallen")
     parser.add_argument("--over", metavar="N", type=int, default=10, help="print types with more properties or methods (10)")
     options = parser.parse_args(arguments)
     modules = set(options.modules) or REQUEST_PATH
@@ -157,13 +211,16 @@ def main(arguments):
     if not files:
         parser.error(f"no Swift files in {', '.join(sorted(modules))}")
     structure = Structure(files)
+    if options.gate:
+        wrong = gate(structure, COMMITTED, options.update)
+        for text in wrong:
+            print(f"{COMMITTED.relative_to(ROOT)}:1: error: {text} [structure]")
+        return 1 if wrong else 0
     if options.edges is not None:
         print_edges(structure, options.edges)
     elif options.compare:
         before = Structure(read_files(modules, options.compare))
-        heads = ("", options.compare, options.rev or "work tree")
-        rows = [(text, old, new) for (text, old), (_, new) in zip(before.totals(options.over), structure.totals(options.over))]
-        table([heads, *rows], right=(1, 2))
+        print_comparison(before, structure, options.over, (options.compare, options.rev or "work tree"))
     else:
         print_structure(structure, options.over)
     return 0

@@ -3,6 +3,14 @@ package import MartletProvider
 package import MartletTracing
 
 extension Verifier {
+    /// What verifies a credential.
+    package enum Target: Sendable {
+        case provider(ProviderHandle)
+        case sessions(any SessionVerifying)
+        /// The credential is verified; its proof is not.
+        case proof(any ProofVerifying, PresentedProof, VerifiedPrincipal)
+    }
+
     /// One credential to verify, and where the result goes.
     package final class Job: Sendable {
         let credential: Credential

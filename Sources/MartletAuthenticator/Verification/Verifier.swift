@@ -5,14 +5,6 @@ internal import MartletTracing
 /// Verifies credentials that are not cached and not verified inline: a few threads and a bounded queue, so that a batch
 /// of new tokens never holds up a loop's other connections.
 package final class Verifier: Sendable {
-    /// What verifies a credential.
-    package enum Target: Sendable {
-        case provider(ProviderHandle)
-        case sessions(any SessionVerifying)
-        /// The credential is verified; its proof is not.
-        case proof(any ProofVerifying, PresentedProof, VerifiedPrincipal)
-    }
-
     private struct State {
         var isStopped = false
         /// `nil` until the waiting task is known.

@@ -170,20 +170,6 @@ extension EventLoop {
     }
 }
 
-extension LoopState {
-    /// What the connection of a request says about its client.
-    /// - Parameter hasCertificate: whether the certificate of the handshake is of use.
-    mutating func clientSide(of exchange: Handle<Exchange>, hasCertificate: Bool = false) -> ClientSide {
-        let downstream = exchanges[exchange].downstream
-        let check = exchanges[exchange].request.check
-        return ClientSide(
-            isSecure: downstreams[downstream].origin.rules.isSecure,
-            isTrusted: downstreams[downstream].origin.address.isTrusted, check: check,
-            opensWebSocket: !exchanges[exchange].tunnel.isNone || check.contains(.opensWebSocket),
-            certificate: hasCertificate ? downstreams.handshakeCertificate(downstream) : nil)
-    }
-}
-
 extension RequestFacts {
     /// The request as the gateway routes it.
     /// - Parameter head: all of it, for a provider that reads it.

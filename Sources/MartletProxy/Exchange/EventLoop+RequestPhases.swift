@@ -132,3 +132,24 @@ extension EventLoop {
         return nil
     }
 }
+
+/// Where requests begin.
+enum RequestAdmission {
+    /// Begins with a request whose head is in `bytes` (and parsed in the router): those of the listener's own handler
+    /// are served in an overload, too.
+    @inline(__always)
+    static func begin(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ events: inout EventLoop
+    ) {
+        if events.loop.downstreams[events.loop.exchanges[exchange].downstream].origin.handler != nil,
+            events.loop.exchanges[exchange].request.check.isEmpty,
+            unsafe events.router.handToListenerHandler(exchange, bytes, &events.loop)
+        {
+            return
+        }
+        if events.loop.context.overload.isActive, !events.loop.context.overload.admits() {
+            return events.loop.reject(exchange, .overloaded)
+        }
+        unsafe events.processRequest(exchange, bytes, verification: nil)
+    }
+}

@@ -88,3 +88,15 @@ struct Exchange: ~Copyable, SlabElement {
         request.method.isIdempotent && (body.framing.isEmpty || body.count == 0 && !body.isComplete)
     }
 }
+
+extension Handle where Element: ~Copyable {
+    /// The exchange that the authenticator was given.
+    @inline(__always)
+    init(_ id: ExchangeID) where Element == Exchange { raw = id.raw }
+}
+
+extension ExchangeID {
+    /// An exchange as the authenticator gets it.
+    @inline(__always)
+    init(_ exchange: Handle<Exchange>) { self.init(raw: exchange.raw) }
+}

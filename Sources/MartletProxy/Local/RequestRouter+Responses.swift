@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletResponder
@@ -18,6 +19,21 @@ extension RequestRouter {
                 authority: bytes[head.authority].span, path: path.span, query: bytes[head.query].span)
         else { return loop.reject(exchange, .malformed(.badRedirect)) }
         RequestForwarder.respond(exchange, response, &loop)
+    }
+
+    /// Responds to a user who is signed in and may not see what they asked for with a page that says who they are, and
+    /// how to leave.
+    mutating func deny(
+        _ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>, _ pages: ErrorPages,
+        _ loop: inout LoopState
+    ) {
+        let failure = rejection.failure
+        unsafe noteHead(exchange, bytes, &loop)
+        unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
+        loop.exchanges[exchange].record.reason = loop.context.counters.reason(failure)
+        loop.exchanges[exchange].forwarding.head.removeAll()
+        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
+        RequestForwarder.beginLocal(exchange, { await pages.denial(failure, $0) }, &loop)
     }
 }
 

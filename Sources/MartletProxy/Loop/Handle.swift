@@ -1,5 +1,3 @@
-internal import MartletAuthenticator
-
 /// A slot of a ``Slab`` and the slot's generation, in one word.
 ///
 /// The type of the slab's elements is part of the handle's type, so that a handle cannot be used with another slab.
@@ -14,10 +12,6 @@ struct Handle<Element: SlabElement & ~Copyable>: Hashable, Sendable, BitwiseCopy
     init(index: Int32, generation: UInt32) {
         raw = UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index))
     }
-
-    /// The exchange that the authenticator was given.
-    @inline(__always)
-    init(_ id: ExchangeID) where Element == Exchange { raw = id.raw }
 
     /// The handle that refers to no element; its index is −1.
     @inline(__always)
@@ -38,8 +32,11 @@ struct Handle<Element: SlabElement & ~Copyable>: Hashable, Sendable, BitwiseCopy
     var offset: Int { Int(UInt32(truncatingIfNeeded: raw)) }
 }
 
-extension ExchangeID {
-    /// An exchange as the authenticator gets it.
-    @inline(__always)
-    init(_ exchange: Handle<Exchange>) { self.init(raw: exchange.raw) }
+/// An element of a slab: it knows whether its slot is allocated, and the slot's generation.
+protocol SlabElement: ~Copyable {
+    /// A fresh element for a slot; called once per slot, the element is then reused.
+    init()
+    /// Counts the slot's allocations in 24 bits, so that late events of earlier ones can be recognized.
+    var generation: UInt32 { get set }
+    var isAlive: Bool { get set }
 }

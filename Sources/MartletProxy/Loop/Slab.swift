@@ -1,12 +1,3 @@
-/// An element of a slab: it knows whether its slot is allocated, and the slot's generation.
-protocol SlabElement: ~Copyable {
-    /// A fresh element for a slot; called once per slot, the element is then reused.
-    init()
-    /// Counts the slot's allocations in 24 bits, so that late events of earlier ones can be recognized.
-    var generation: UInt32 { get set }
-    var isAlive: Bool { get set }
-}
-
 /// Connections and exchanges in one block of memory, reached by handles: no objects, no reference counts.
 ///
 /// A freed slot is allocated again only after ``reclaim()``: until then its handle reaches what is left of its element,

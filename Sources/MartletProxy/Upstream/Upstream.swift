@@ -92,6 +92,18 @@ struct TrafficPolicy: Sendable {
     }
 }
 
+extension UpstreamCounters {
+    /// The counters of an upstream; `nil` if it needs none.
+    ///
+    /// A reload keeps them. They are never released: connections and requests refer to them unretained.
+    /// - Parameter previous: the upstreams of the configuration that is replaced.
+    package static func of(_ upstream: UpstreamConfiguration, previous: [Upstream]) -> UpstreamCounters? {
+        guard upstream.policies.breaker != nil || upstream.policies.retries != nil else { return nil }
+        if let known = previous.first(where: { $0.name == upstream.name.value })?.counters { return known }
+        return unsafe Unmanaged.passRetained(UpstreamCounters()).takeUnretainedValue()
+    }
+}
+
 /// The current addresses of a host name in an upstream, which has its own rules for them.
 package struct ResolvedName: Sendable, Equatable {
     /// The name of the upstream.

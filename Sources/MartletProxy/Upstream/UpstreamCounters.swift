@@ -1,5 +1,5 @@
 internal import MartletBalancing
-package import MartletConfig
+internal import MartletConfig
 internal import MartletCore
 internal import MartletLimits
 
@@ -16,18 +16,6 @@ package final class UpstreamCounters: Sendable {
     let pending = DividedCounter(.upstreamQueue)
 
     init() {}
-}
-
-extension UpstreamCounters {
-    /// The counters of an upstream; `nil` if it needs none.
-    ///
-    /// A reload keeps them. They are never released: connections and requests refer to them unretained.
-    /// - Parameter previous: the upstreams of the configuration that is replaced.
-    package static func of(_ upstream: UpstreamConfiguration, previous: [Upstream]) -> UpstreamCounters? {
-        guard upstream.policies.breaker != nil || upstream.policies.retries != nil else { return nil }
-        if let known = previous.first(where: { $0.name == upstream.name.value })?.counters { return known }
-        return unsafe Unmanaged.passRetained(UpstreamCounters()).takeUnretainedValue()
-    }
 }
 
 /// `breaker:` of an upstream, with what it bounds, for the loops: plain values.

@@ -39,4 +39,17 @@ extension UpstreamHeadWriter {
         }
         unsafe filter.writeElement(address, authority: own, into: &out)
     }
+
+    /// Writes the addresses in a trusted peer's `X-Forwarded-For`.
+    @inline(never)
+    static func writeChain(
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
+            let value = unsafe bytes[head.fields[index].value]
+            guard unsafe !OwnToken.appears(in: value) else { continue }
+            unsafe out.append(value)
+            out.append(", ")
+        }
+    }
 }

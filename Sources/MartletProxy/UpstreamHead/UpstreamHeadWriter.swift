@@ -3,46 +3,6 @@ internal import MartletCore
 internal import MartletHTTP
 internal import MartletRouter
 
-/// What the head for an upstream is written from, besides the client's head.
-///
-/// The texts are borrowed for the call that writes the head.
-@safe struct ForwardedRequest {
-    let route: Int
-    /// The index of the upstream.
-    let upstream: Int
-    /// The gateway consumed a credential of the request.
-    let consumesCredential: Bool
-    let expectsContinue: Bool
-    /// The request has cookies of the gateway.
-    let hasCookie: Bool
-    /// The client uses an HTTP/2 stream.
-    let isStream: Bool
-    /// The path was received in its normal form.
-    let isPathUnchanged: Bool
-    let framing: BodyFraming
-    /// The path in its normal form.
-    let path: UnsafeBufferPointer<UInt8>
-    let requestID: UnsafeBufferPointer<UInt8>
-    /// The protocol to upgrade to, as the client spelled it; empty without an upgrade.
-    let upgrade: UnsafeBufferPointer<UInt8>
-    /// The identity headers, as complete lines.
-    let identity: UnsafeBufferPointer<UInt8>
-}
-
-extension RequestFieldFilter.Rules {
-    /// The rules for one request, from those of its route.
-    @inline(__always)
-    func applied(to request: ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldFilter.Rules {
-        var rules = self
-        if !request.consumesCredential { rules.remove(.dropsAuthorization) }
-        if isTrusted { rules.insert(.isTrusted) }
-        if isSecure { rules.insert(.isSecure) }
-        if request.expectsContinue { rules.insert(.keepsExpect) }
-        if request.hasCookie { rules.insert(.cutsCookies) }
-        return rules
-    }
-}
-
 /// Header injection: writes the head that an upstream gets.
 ///
 /// First comes what the client sent, as far as ``RequestFieldFilter`` forwards it, then the framing, and the gateway's own
@@ -214,18 +174,5 @@ enum UpstreamHeadWriter {
         out.append("Connection: Upgrade\r\nUpgrade: ")
         unsafe out.append(name)
         out.append("\r\n")
-    }
-
-    /// Writes the addresses in a trusted peer's `X-Forwarded-For`.
-    @inline(never)
-    static func writeChain(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
-    ) {
-        for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
-            let value = unsafe bytes[head.fields[index].value]
-            guard unsafe !OwnToken.appears(in: value) else { continue }
-            unsafe out.append(value)
-            out.append(", ")
-        }
     }
 }

@@ -1,0 +1,34 @@
+internal import MartletBrowser
+internal import MartletHTTP
+internal import MartletResponder
+
+extension RequestRouter {
+    /// Marks a navigation, before anything can be wrong with it: the head is not kept.
+    @inline(never)
+    mutating func markNavigation(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        guard unsafe NavigationRule.isNavigation(bytes.span, head.fields, method: head.method),
+            let pages = loop.context.snapshot.browser?.errors
+        else { return }
+        var languages: String?
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            guard unsafe field.isNamed("accept-language", in: bytes.span) else { continue }
+            languages = unsafe String(decoding: bytes[field.value], as: UTF8.self)
+            break
+        }
+        loop.exchanges[exchange].request.navigation = .of(language: pages.language(languages))
+    }
+}
+
+extension ErrorPages {
+    /// The page for a failure of a navigation; `nil` for any other request.
+    static func page(of exchange: Handle<Exchange>, _ failure: Failure, in loop: borrowing LoopState) -> ErrorPage? {
+        guard let language = loop.exchanges[exchange].request.navigation.language,
+            let pages = loop.context.snapshot.browser?.errors
+        else { return nil }
+        return pages.page(
+            failure, language, unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self))
+    }
+}
