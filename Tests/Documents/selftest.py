@@ -219,12 +219,12 @@ class SiteSources(unittest.TestCase):
         guides = BUILD.CATALOG
         with tempfile.TemporaryDirectory() as folder:
             _, out = self.stage({
-                "README.md": f"# R\n[a]({guides}A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)\n",
+                "README.md": f"# R\n[b][B] [a]({guides}A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)\n\n[B]: {guides}A.md#y\n",
                 guides + "A.md": "# A\n[r](../../../README.md) [d](Decisions/1.md) [e](../../../Examples/x) [j](a.json)\n",
                 guides + "Decisions/1.md": "# D\n[a](../A.md)\n", guides + "a.json": "{}", "Examples/x/y.yaml": "a: b\n",
             }, folder)
             first = (out / "index.md").read_text()
-            self.assertIn(f"[a](A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)", first)
+            self.assertIn(f"[a](A.md#x) `[a]({guides}A.md)`\n```text\n[a]({guides}A.md)\n```\n[o](https://a.test)\n\n[B]: A.md#y\n", first)
             self.assertIn("[r](index.md) [d](Decisions/1.md) [e](files/Examples/x/index.md) [j](files/", (out / "A.md").read_text())
             self.assertIn("[a](../A.md)", (out / "Decisions/1.md").read_text())
             self.assertIn("(y.yaml)", (out / "files/Examples/x/index.md").read_text())
@@ -253,7 +253,7 @@ class Translations(unittest.TestCase):
 
 [C](zh-Hans/A.md)
 
-Text with `name` and [a heading](#second) of [another page](B.md#part).
+Text with `name` and [a heading](#second) of [another page](B.md#part), [twice][B].
 
 ```sh
 martlet run
@@ -268,12 +268,14 @@ martlet run
 | a | `b` |
 |---|---|
 | c | [d](../../../README.md) |
+
+[B]: B.md#part
 """
     CHINESE = """# 标题
 
 [E](../A.md)
 
-正文，有 `name` 和 [标题](#第二)，属于 [另一页](../B.md#part)。
+正文，有 `name` 和 [标题](#第二)，属于 [另一页](../B.md#part)，[两次][B]。
 
 ```sh
 martlet run
@@ -288,6 +290,8 @@ martlet run
 | 甲 | `b` |
 |---|---|
 | 丙 | [丁](../../../../README.zh-Hans.md) |
+
+[B]: ../B.md#part
 """
 
     def findings(self, chinese, english=ENGLISH):
@@ -311,6 +315,8 @@ martlet run
                 ("有 `name` 和", "有名称和", "lacks `name`, which line 5 of"),
                 ("正文，有", "正文，有 `more`", "has `more`, which line 5 of"),
                 ("(../B.md#part)", "(../B.md)", "lacks a link to Sources/MartletServer/Documentation.docc/B.md#part"),
+                ("，[两次][B]", "，两次", "lacks a link to Sources/MartletServer/Documentation.docc/B.md#part"),
+                ("[B]: ../B.md#part", "[B]: ../B.md", "has a link to Sources/MartletServer/Documentation.docc/B.md,"),
                 ("(#第二)", "(#标题)", "has a link to Sources/MartletServer/Documentation.docc/A.md#heading 1"),
                 ("(#第二)", "(#无)", "no heading '无'"),
                 ("(../../../../README.zh-Hans.md)", "(../../../../README.md)", "not to its Chinese version"),
@@ -321,7 +327,7 @@ martlet run
                 ("# 标题\n", "# 标题\n\n多余的段落\n", "lacks a link to this page in the other language")):
             self.assertIn(old, self.CHINESE)
             self.assertTrue(any(expected in one for one in self.findings(self.CHINESE.replace(old, new, 1))), (new, expected))
-        self.assertIn("A.md:21: is not in the other language", self.findings(self.CHINESE + "\n多余\n")[0])
+        self.assertIn("A.md:23: is not in the other language", self.findings(self.CHINESE + "\n多余\n")[0])
 
     def test_every_chinese_page_is_listed_and_has_an_english_one(self):
         guides = translations.CATALOG

@@ -25,6 +25,9 @@ OVERVIEW = FOLDER + "Martlet.md"
 HEADING = re.compile(r"(#{1,6}) +(.*)")
 ITEM = re.compile(r"( *)([*+-]|\d+\.) +")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# A link by the label of a definition, which is its text where none is given.
+LABELED = re.compile(r"\[([^\[\]]+)\]\[([^\]]*)\]")
+DEFINITION = re.compile(r"^\[([^\]]+)\]: +(\S+)$", re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 WIDE = "\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef\u2018-\u201d"
 BROKEN = re.compile(rf"[{WIDE}]\n *[{WIDE}]")
@@ -141,7 +144,10 @@ class Comparison:
 
     def links(self, page, text):
         """What the links of a block lead to, as the English page and the position of its heading."""
-        return collections.Counter(self.goal(page, target) for target in LINK.findall(text))
+        defined = dict(DEFINITION.findall(read(self.root, page)))
+        labels = [label or name for name, label in LABELED.findall(text)]
+        targets = LINK.findall(text) + [defined.get(label, f"undefined:{label}") for label in labels]
+        return collections.Counter(self.goal(page, target) for target in targets)
 
     def goal(self, page, target):
         if re.match(r"[a-z]+:", target):

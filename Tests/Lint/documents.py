@@ -7,7 +7,10 @@ from words import words_in_page
 
 COLUMNS = 120
 
-LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+# A link with its target, or the definition of a label that links use.
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: +(\S+)$", re.MULTILINE)
+USED = re.compile(r"\[([^\[\]]+)\]\[([^\]]*)\]")
+DEFINED = re.compile(r"^\[([^\]]+)\]: ", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} +(.*?) *#*$", re.MULTILINE)
 SPAN = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -61,7 +64,7 @@ def listed(root):
 
 def check_links(root, page, prose):
     for match in LINK.finditer(prose):
-        target = match.group(1)
+        target = match.group(1) or match.group(2)
         if re.match(r"[a-z]+:", target):
             continue
         line = prose.count("\n", 0, match.start()) + 1
@@ -71,6 +74,16 @@ def check_links(root, page, prose):
             yield page, line, "link", f"'{target}' does not exist"
         elif fragment and fragment not in anchors(linked):
             yield page, line, "link", f"'{target}' names a heading that does not exist"
+    yield from check_labels(page, SPAN.sub(lambda match: "\n" * match.group(0).count("\n"), prose))
+
+
+def check_labels(page, prose):
+    """Every label that a link uses is defined, and every one that is defined is used."""
+    used = {match.group(2) or match.group(1): match.start() for match in USED.finditer(prose)}
+    defined = {match.group(1): match.start() for match in DEFINED.finditer(prose)}
+    for one, text in ((used, "is the label of no link"), (defined, "is a label that is not used")):
+        for label in one.keys() - (defined if one is used else used).keys():
+            yield page, prose.count("\n", 0, one[label]) + 1, "link", f"'{label}' {text}"
 
 
 def anchors(path):

@@ -161,6 +161,12 @@ PAGE = """# A page
 ```
 [not](a-link.md)
 ```
+[one][kept] [two][] `[no][label]`
+[three][missing]
+
+[kept]: #a-page
+[two]: Gone.md
+[unused]: #a-page
 """
 DECISION = """Held by `keeps every word
 of it` and
@@ -178,7 +184,8 @@ def documents_fail(folder):
     found = [finding[:3] for finding in documents.check_documents(folder)]
     expected = [
         ("Decisions/001.md", 3, "test-named"), ("Page.md", 3, "link"), ("Page.md", 4, "link"),
-        ("Page.md", 5, "file-named"), ("Page.md", 6, "file-named"),
+        ("Page.md", 5, "file-named"), ("Page.md", 6, "file-named"), ("Page.md", 11, "link"), ("Page.md", 14, "link"),
+        ("Page.md", 15, "link"),
     ]
     if sorted(found) != expected:
         yield f"documents: reported {sorted(found)}"
