@@ -16,7 +16,7 @@ package import MartletTracing
 /// ``RequestForwarder`` sends them, and ``ResponseReader`` reads the responses. Each is lent ``LoopState``, the lowest
 /// layer, for the call, and calls only types below it. Values without sockets decide what the layers carry out.
 ///
-/// `LifeOfARequest.md` has the steps of a request in order, with the value and the file for each.
+/// `LifeOfARequest.md` has the steps of a request in order, and the layers that take them.
 package struct EventLoop: ~Copyable {
     /// The parts that a loop is made of.
     package struct Setup: Sendable {
