@@ -151,7 +151,7 @@ final class CallState: Sendable {
         }
     }
 
-    /// Records what became of a call.
+    /// Records the outcome of a call.
     /// - Returns: whether a response that is not usable is to be logged: clients cause as many of them as they like.
     func record(_ outcome: VerifyOutcome, at now: MonotonicTime) -> Bool {
         values.withLock { values in

@@ -93,7 +93,7 @@ package struct ConfirmedLogin: Sendable {
     }
 }
 
-/// What became of a notification.
+/// The outcome of a notification.
 package struct FiledNotification: Sendable {
     /// What was done about it.
     package enum Outcome: String, Sendable {

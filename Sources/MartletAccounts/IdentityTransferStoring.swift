@@ -40,7 +40,7 @@ package struct RecordedTransfer: Sendable, Equatable {
     }
 }
 
-/// What became of an export.
+/// The outcome of an export.
 package enum ExportOutcome: Sendable, Hashable {
     case exported
     /// The identity was removed, revoked or re-keyed meanwhile.
@@ -49,7 +49,7 @@ package enum ExportOutcome: Sendable, Hashable {
     case conflict
 }
 
-/// What became of giving an identity its subject at the new team.
+/// The outcome of giving an identity its subject at the new team.
 package enum RekeyOutcome: Sendable, Hashable {
     /// The account has the new subject from now on.
     case rekeyed(account: String)

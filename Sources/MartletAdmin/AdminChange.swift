@@ -42,7 +42,7 @@ struct AdminChange {
         return event
     }
 
-    /// The path, in which a subject is named as in other events, and what is no session's ID is left out: it may be a
+    /// The path with subjects named as in events; a segment that is not a session ID is omitted, because it may be a
     /// token.
     private var path: String {
         let resource = AdminResource(path: request.path)

@@ -1,7 +1,7 @@
 internal import MartletJSON
 internal import MartletResponder
 
-/// What became of a request to fetch the keys of a provider's issuer.
+/// The outcome of a request to fetch the keys of a provider's issuer.
 package enum KeyRefresh: Sendable, Equatable {
     case done
     /// The configuration has no such provider.

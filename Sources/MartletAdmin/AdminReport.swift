@@ -62,7 +62,7 @@ package struct AdminReport: Sendable {
         }
     }
 
-    /// What became of the copies of requests for an upstream.
+    /// How many copies of requests an upstream got, and how many failed or were dropped.
     package struct Mirror: Sendable {
         package let upstream: String
         package let sent: Int
@@ -74,7 +74,7 @@ package struct AdminReport: Sendable {
         }
     }
 
-    /// What became of the spans of sampled requests.
+    /// How many spans of sampled requests were sent and lost.
     package struct Tracing: Sendable {
         package let sent: Int
         /// Those that were lost, by reason.

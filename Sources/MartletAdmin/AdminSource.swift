@@ -31,7 +31,7 @@ package protocol AdminSource: AnyObject, Sendable {
     /// What the running configuration says.
     var configurationFacts: ConfigurationFacts { get }
 
-    /// Has finished requests watched, or not any more.
+    /// Starts or stops streaming finished requests to a watcher.
     func watchRequests(_ watcher: (any RequestWatching)?)
 
     /// A subject as access lines name it, escaped or as its hash; `nil` if they name none.

@@ -3,7 +3,7 @@ internal import MartletJSON
 internal import MartletReports
 internal import MartletResponder
 
-/// What became of a request to take an endpoint out of use, or back.
+/// The outcome of a request to take an endpoint out of use, or to restore it.
 package enum EndpointDraining: Sendable, Equatable {
     /// Every event loop has been notified.
     case done

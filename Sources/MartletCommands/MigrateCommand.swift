@@ -29,7 +29,7 @@ struct MigrateCommand: Command {
     private let provider: String?
     private let asJSON: Bool
 
-    /// - Throws: `UsageError` for what is no team, and for options that cannot be combined.
+    /// - Throws: `UsageError` for an invalid team ID, and for options that cannot be combined.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         command = ConfiguredCommand(options, program.registry)
         provider = options["provider"]

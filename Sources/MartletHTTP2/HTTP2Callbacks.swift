@@ -2,7 +2,7 @@ internal import CNghttp2
 
 private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
 
-/// What becomes of a header block after one of its fields.
+/// How a header block goes on after one of its fields.
 enum FieldOutcome {
     case next
     /// The rest is decoded, and not reported.

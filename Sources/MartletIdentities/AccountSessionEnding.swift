@@ -1,7 +1,7 @@
 package import MartletAccounts
 package import MartletSession
 
-/// Ends the sessions of accounts, and whatever else proves to be them.
+/// Ends an account's sessions and every cached decision that would still admit it.
 package protocol AccountSessionEnding: Sendable {
     /// A page of the live sessions of an account.
     /// - Parameter start: the `next` of the page before; `nil` for the first page.

@@ -9,7 +9,7 @@ private import Synchronization
 ///
 /// The next check is recorded before this one is made: a process that is killed in between makes none twice.
 package final class GrantChecker: Sendable {
-    /// What became of the checks since the start.
+    /// The outcomes of the checks since the start.
     package struct Counters: Sendable, Equatable {
         package var valid = 0
         package var revoked = 0

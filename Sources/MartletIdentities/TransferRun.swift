@@ -3,7 +3,7 @@ private import MartletConfig
 package import MartletCore
 package import MartletProvider
 
-/// What became of the users of a run.
+/// The users of a run, counted by outcome.
 package struct TransferSummary: Sendable, Equatable {
     /// Users who were exported or imported; in a trial those who would be.
     package var done = 0
@@ -331,7 +331,7 @@ package final class TransferRun: Sendable {
         if pauses >= TransferRun.maximumPauses { stop(error.code) }
     }
 
-    /// Records what became of an attempt.
+    /// Records the outcome of an attempt.
     /// - Returns: the number of the next attempt; `nil` if there is none.
     private func note(_ attempt: Attempt, _ failure: inout AccountError?) -> Int? {
         switch attempt.result {

@@ -27,7 +27,7 @@ package struct MirrorTarget: Sendable {
     package init(_ upstream: String) { self.upstream = upstream }
 }
 
-/// What became of the copies for an upstream.
+/// The copies for an upstream, counted by outcome.
 package struct MirrorCounts: Sendable, Equatable {
     /// The upstream has responded, whatever its status.
     package var sent = 0

@@ -3,7 +3,7 @@ internal import MartletFetch
 
 /// Sends copies of requests to other upstreams, on a thread of its own that exists only while a route has a mirror.
 ///
-/// Event loops hand copies over and go on: what becomes of them is counted, and concerns no request.
+/// Event loops hand copies over and go on: outcomes are counted, and affect no request.
 package final class MirrorSender: MirrorReceiving {
     private struct State {
         var book = MirrorBook()

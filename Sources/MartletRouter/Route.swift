@@ -49,7 +49,7 @@ package struct Route: Sendable {
     let pattern: RoutePattern
     /// Normalized, without a trailing slash; empty if nothing is stripped.
     let stripPrefix: [UInt8]
-    /// What becomes of the target beyond a stripped prefix.
+    /// How the target changes beyond a stripped prefix.
     package let rewrite: TargetRewrite?
     /// The `Host` that its upstream gets instead of that of the upstream's rule.
     package let host: String?

@@ -1,6 +1,6 @@
 import MartletConfig
 
-/// What becomes of a route's requests: its upstream and how their targets change, or its own response.
+/// Where a route's requests go: its upstream and how their targets change, or its own response.
 extension RouteCompiler {
     /// The upstream of a route, or the response of the gateway itself.
     mutating func target(

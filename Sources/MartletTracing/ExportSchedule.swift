@@ -41,7 +41,7 @@ package struct ExportSchedule: Sendable {
         case wait(until: MonotonicTime)
     }
 
-    /// What becomes of the document that was on its way.
+    /// How the document that was on its way is treated.
     package enum Outcome: Sendable, Equatable {
         /// - Parameter lost: how many of its spans.
         case done(lost: Int)

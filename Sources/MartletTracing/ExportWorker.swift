@@ -125,7 +125,7 @@ extension ExportWorker {
             bytes: TraceDocument.bytes(of: batch, from: resource), spans: batch.reduce(0) { $0 + $1.spans.count })
     }
 
-    /// Notes what became of a document.
+    /// Notes the outcome of a document.
     /// - Returns: whether it is over with it.
     private func ended(_ result: ExportResult, _ spans: Int) -> Bool {
         let (now, random) = (clock.monotonicTime, Double.random(in: 0...1))

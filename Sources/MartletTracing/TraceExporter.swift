@@ -2,9 +2,9 @@ package import MartletCore
 
 /// Sends the spans of requests to a collector, on a thread of its own that exists only while there is `tracing:`.
 ///
-/// Event loops hand spans over and go on: what becomes of them is counted, and concerns no request.
+/// Event loops hand spans over and go on: outcomes are counted, and affect no request.
 package final class TraceExporter: SpanReceiving {
-    /// What became of spans.
+    /// Spans, counted by outcome.
     package struct Counts: Sendable, Equatable {
         package var sent = 0
         package var lost: [SpanLoss: Int] = [:]
@@ -30,7 +30,7 @@ package final class TraceExporter: SpanReceiving {
 
     deinit { state.withLock { $0.worker?.stop(at: clock.monotonicTime) } }
 
-    /// What became of all spans so far.
+    /// All spans so far, counted by outcome.
     package var counts: Counts { tally.counts }
 
     /// Sends spans to a collector from now on.
@@ -85,7 +85,7 @@ package final class TraceExporter: SpanReceiving {
     }
 }
 
-/// Counts what became of spans.
+/// Counts spans by outcome.
 final class ExportTally: Sendable {
     private let content = Lock(TraceExporter.Counts())
 

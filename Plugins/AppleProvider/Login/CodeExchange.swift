@@ -4,7 +4,7 @@ internal import MartletProvider
 
 /// Exchanges the code of a login for a refresh token: each code once, over all instances.
 ///
-/// A code is claimed in the store before it is sent, so it is never sent again, whatever became of the first attempt.
+/// A code is claimed in the store before it is sent, so it is never sent again, even if the first attempt failed.
 struct CodeExchange: Sendable {
     /// Longer than any code is valid: Apple's expire after five minutes.
     static let claimLifetime = Duration.seconds(900)

@@ -54,7 +54,7 @@ struct VerifyCall {
     }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 struct VerifyOutcome {
     /// What it says of the service: only an outage keeps others from calling it.
     enum Service { case works, fails, unknown }

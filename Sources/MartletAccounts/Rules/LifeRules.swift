@@ -339,7 +339,7 @@ struct LifeRules: Sendable {
     }
 }
 
-/// What became of an attempt to revoke a grant.
+/// The outcome of an attempt to revoke a grant.
 enum RevocationOutcome: Sendable {
     case revoked
     /// It is attempted again at an instant, but nothing waits for it any more.

@@ -10,7 +10,7 @@ enum AuditStart: Sendable {
     case behind(AuditTail)
 }
 
-/// What became of lines.
+/// Whether lines were written.
 enum WriteOutcome: Sendable {
     case written
     /// So many of the first lines are written; of the others nothing is, as far as the destination knows.

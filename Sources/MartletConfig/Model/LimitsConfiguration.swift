@@ -60,7 +60,7 @@
 @frozen package struct RouteLimitsConfiguration: Sendable {
     /// The names of its rate limits.
     package var rates: [Located<String>] = []
-    /// Whether responses tell what is left.
+    /// Whether responses have RateLimit fields.
     package var announces = false
     /// The requests that may be under way at a time; `nil` is unlimited.
     package var concurrency: Int?

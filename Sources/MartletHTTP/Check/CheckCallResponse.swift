@@ -2,7 +2,7 @@ internal import MartletCore
 
 /// The response to a check by gRPC: a `CheckResponse` of Envoy, made from the response to the same check over HTTP.
 package struct CheckCallResponse {
-    /// What becomes of a field of the response over HTTP.
+    /// How a field of the response over HTTP is used.
     package enum Use: Sendable {
         /// It replaces the one of the request to the API, or deletes it where it has no value.
         case request
@@ -20,7 +20,7 @@ package struct CheckCallResponse {
     /// - Parameters:
     ///   - status: of the response over HTTP; 200 lets the request pass.
     ///   - head: of that response, with its status line.
-    ///   - use: what becomes of a field, by its line.
+    ///   - use: how a field is used, by its line.
     package init(status: Int, head: Span<UInt8>, body: [UInt8], use: (Span<UInt8>) -> Use) {
         self.status = status
         self.body = body

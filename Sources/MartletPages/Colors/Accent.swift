@@ -1,4 +1,4 @@
-/// What becomes of the configured accent color in one color scheme.
+/// The configured accent color, adapted to one color scheme.
 ///
 /// Any color can be configured, so each use of it is derived such that its contrast suffices.
 struct Accent {

@@ -2,7 +2,7 @@ internal import MartletCore
 
 /// Which calls of a provider run, and which wait: decides, and calls nothing.
 struct BulkheadState {
-    /// What becomes of a call.
+    /// Whether a call runs, waits or is rejected.
     enum Entry: Equatable {
         case runs
         /// It waits for its turn.

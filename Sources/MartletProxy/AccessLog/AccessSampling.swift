@@ -11,7 +11,7 @@ struct AccessSampling {
         let isProbe: Bool
     }
 
-    /// What becomes of a line.
+    /// Whether a line is written.
     enum Decision: Equatable {
         case drop
         /// It stands for itself.

@@ -125,7 +125,7 @@ extension RequestRouter {
         }
     }
 
-    /// Has the response tell what is left of some limits.
+    /// Adds RateLimit fields for some limits to the response.
     /// - Parameter continues: after those of the first phase.
     private func announce(
         _ decisions: LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
@@ -223,7 +223,7 @@ extension RequestRouter {
     }
 }
 
-/// Responses that tell what is left.
+/// Adds RateLimit fields to a response.
 enum RateLimitFields {
     /// Adds what is left of the limits to the pending head of a response.
     static func append(of exchange: Handle<Exchange>, _ loop: inout LoopState) {

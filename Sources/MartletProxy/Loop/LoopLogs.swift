@@ -18,7 +18,7 @@ struct LoopLogs: ~Copyable {
         requestIDs = RequestIDs(prefix: requestIDPrefix)
     }
 
-    /// Has finished requests watched from now on, or not any more.
+    /// Starts or stops streaming finished requests to a watcher.
     mutating func watch(_ watcher: (any RequestWatching)?) {
         self.watcher = watcher
         isWatched = watcher != nil

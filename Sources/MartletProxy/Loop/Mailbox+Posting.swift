@@ -34,7 +34,7 @@ extension Mailbox {
         post(.sessionsChanged(revocationIDs, acknowledgement))
     }
 
-    /// Has finished requests watched, or not any more.
+    /// Starts or stops streaming finished requests to a watcher.
     package func watch(_ watcher: (any RequestWatching)?) { post(.watch(watcher)) }
 
     /// Starts or stops rejecting session tokens, cached ones included.

@@ -14,7 +14,7 @@ enum LoopMessage: Sendable {
     case limitsDecided(exchange: Handle<Exchange>, LimitWait)
     /// A local handler's response.
     case localResponse(exchange: Handle<Exchange>, LocalResponse)
-    /// Has finished requests watched, or not any more.
+    /// Starts or stops streaming finished requests to a watcher.
     case watch((any RequestWatching)?)
     /// A part of the body of such a response; an empty one is its end.
     case localPart(exchange: Handle<Exchange>, [UInt8])

@@ -9,7 +9,7 @@ extension Transport {
     /// Sends a session's frames, as far as the kernel accepts them; the session keeps the others.
     ///
     /// - Parameter frames: scratch space.
-    /// - Returns: what became of them, `buffered` if the kernel has accepted some; `nil` when there was nothing to send.
+    /// - Returns: the outcome, `buffered` if the kernel has accepted some; `nil` when there was nothing to send.
     mutating func sendFrames(of session: HTTP2Session, by frames: inout ByteBuffer, now: Int64) -> WriteOutcome? {
         var outcome: WriteOutcome?
         while output.count < Transport.frameBatchBytes, session.hasOutput {

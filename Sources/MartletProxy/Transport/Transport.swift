@@ -5,7 +5,7 @@ internal import MartletTLS
 /// A socket, and what is between it and the HTTP that it carries: TLS, and the bytes that the kernel has not accepted
 /// yet.
 ///
-/// It reads and writes, and returns what became of it; its owner decides what follows.
+/// It reads and writes, and returns the outcome; its owner decides what follows.
 struct Transport: ~Copyable {
     /// The socket; −1 for none, as for a stream of an HTTP/2 connection.
     var fd: Int32 = -1
@@ -84,7 +84,7 @@ struct Transport: ~Copyable {
 
     // MARK: Writing
 
-    /// What became of bytes that were to be sent.
+    /// The outcome of sending bytes.
     enum WriteOutcome: Equatable {
         /// The kernel has accepted everything.
         case sent

@@ -93,7 +93,7 @@ extension UpstreamDirectory {
     }
 }
 
-/// What becomes of requests.
+/// The outcomes of requests.
 extension UpstreamDirectory {
     /// A request is sent to an endpoint; one that was ejected is half-open meanwhile.
     mutating func began(_ index: EndpointIndex) {

@@ -62,7 +62,7 @@ extension RequestRouter {
         }
     }
 
-    /// The upstream of several that gets a request, and not a copy: of those that share them by the caller's subject, or else by the client's address.
+    /// Picks the split upstream: by subject, or by address for anonymous callers.
     @inline(never)
     private func chosenUpstream(of exchange: Handle<Exchange>, route: Int, _ loop: inout LoopState) -> Int {
         guard let split = loop.context.snapshot.routeRules[route].split else {
@@ -75,7 +75,7 @@ extension RequestRouter {
         return split.upstream(for: key)
     }
 
-    /// What became of a head for an upstream.
+    /// The outcome of writing a head for an upstream.
     private enum WrittenHead: UInt8 {
         case written
         /// The rewritten path is none that an upstream may get.

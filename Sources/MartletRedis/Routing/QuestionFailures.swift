@@ -41,7 +41,7 @@ struct QuestionFailures {
         case .failure(let error):
             switch error.code {
             case .redisNotPermitted: .questionNotPermitted(question)
-            // What becomes of the connection says more.
+            // The state of the connection says more.
             case .redisNotConnected, .redisConnectionLost, .redisStopped: nil
             default: error
             }

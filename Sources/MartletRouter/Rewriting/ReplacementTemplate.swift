@@ -4,7 +4,7 @@ import MartletHTTP
 ///
 /// A group's text is inserted as it is and never read as a template again.
 struct ReplacementTemplate: Sendable {
-    /// What became of a path.
+    /// The outcome for a path.
     enum Outcome: Equatable {
         case unmatched
         /// The expression exceeded its match limit.

@@ -2,7 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 
-/// What becomes of a request's target for the upstream: `strip_prefix`, then `regex` and `to`, then `add_prefix`.
+/// How a request's target changes for the upstream: `strip_prefix`, then `regex` and `to`, then `add_prefix`.
 package struct TargetRewrite: Sendable {
     /// `regex` and `to`.
     struct Rule: Sendable {

@@ -13,7 +13,7 @@ struct Retirement {
     var working: Set<Int> = []
 }
 
-/// What becomes of a configuration that has served.
+/// Releases a configuration that was replaced.
 extension Gateway {
     /// How long a reload waits for what the one before has replaced.
     private static let releaseTimeout = Duration.seconds(2)

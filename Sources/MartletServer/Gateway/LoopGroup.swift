@@ -95,7 +95,7 @@ package final class LoopGroup: Sendable {
         for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.adopt(snapshot, listeners: listeners) }
     }
 
-    /// Has finished requests watched, or not any more.
+    /// Starts or stops streaming finished requests to a watcher.
     func watch(_ watcher: (any RequestWatching)?) {
         for mailbox in mailboxes { mailbox.watch(watcher) }
     }

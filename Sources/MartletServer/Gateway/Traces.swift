@@ -22,7 +22,7 @@ final class Traces: Sendable {
     /// What event loops hand spans to.
     var receiver: any SpanReceiving { exporter }
 
-    /// What became of all spans so far.
+    /// The spans so far, counted by outcome.
     var report: AdminReport.Tracing {
         let counts = exporter.counts
         return AdminReport.Tracing(

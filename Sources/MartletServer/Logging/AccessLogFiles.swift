@@ -25,7 +25,7 @@ final class AccessLogFiles: Sendable {
     }
 
     /// - Parameters:
-    ///   - logger: for what becomes of the files.
+    ///   - logger: for failures and recoveries of the files.
     ///   - instanceID: the name of this process in every line.
     ///   - reopenable: where files are added.
     init(logger: Logger, instanceID: String, reopenable: ReopenableFiles) {

@@ -15,7 +15,7 @@ struct LogDestination: ~Copyable {
         }
     }
 
-    /// What became of lines.
+    /// The outcome of writing lines.
     struct Outcome: Equatable {
         /// How many were lost.
         var lost = 0

@@ -156,7 +156,7 @@ package final class LogSink: AccessLogging, LogWriting {
         if add(&line, upTo: LogSink.limit) { signal() }
     }
 
-    /// Says in its own lines what became of them; that they cannot be written would be among them.
+    /// Reports lost lines in its own file; a failure to write would be lost as well, so only recovery is logged.
     private func writeOwn(_ notice: Notice) {
         guard case .recovered(let lines, let seconds) = notice else { return }
         write(.warning, "log lines lost", [("file", name), ("lines", String(lines)), ("seconds", String(seconds))])

@@ -7,7 +7,7 @@ internal import MartletResponder
 /// Browsers inside apps, reloads and double clicks send one twice at the same moment, and a provider accepts its code
 /// once. There are as many entries as requests that are handled.
 final class CallbackFlights: Sendable {
-    /// What became of a way back.
+    /// The outcome of a callback.
     enum Outcome: Sendable {
         case response(CallbackResponse)
         case cancelled

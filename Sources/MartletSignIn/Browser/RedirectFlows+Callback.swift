@@ -35,7 +35,7 @@ extension RedirectFlows {
         return response
     }
 
-    /// What becomes of the cookie of an attempt.
+    /// How the cookie of an attempt is treated.
     private enum AttemptFate {
         /// The attempt was not used: a way back may still come.
         case stays
