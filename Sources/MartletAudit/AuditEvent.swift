@@ -2,7 +2,7 @@ internal import MartletCore
 internal import MartletCrypto
 package import MartletJSON
 
-/// A security event: what was done, by whom, from where, and what came of it.
+/// A security event: what was done, by whom, from where, and the outcome.
 ///
 /// It never holds a token, a password, or an address of a mailbox.
 package struct AuditEvent: Sendable, Equatable {
@@ -18,7 +18,7 @@ package struct AuditEvent: Sendable, Equatable {
         case keyRotation = "key_rotation"
     }
 
-    /// What came of it.
+    /// The outcome.
     package enum Outcome: String, Sendable { case success, rejected, failed }
 
     /// Longer texts are cut.

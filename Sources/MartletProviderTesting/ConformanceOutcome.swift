@@ -2,7 +2,7 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 
-/// What came of a call.
+/// The outcome of a call.
 enum ConformanceOutcome: Sendable, CustomStringConvertible {
     case identity(Identity)
     case error(AuthenticationError)

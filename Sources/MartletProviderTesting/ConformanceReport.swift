@@ -31,7 +31,7 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
     /// One way in which the provider does not behave as the gateway expects.
     public struct Finding: Sendable, Equatable {
         public let check: Check
-        /// What was sent, without any valid credential, and what came of it.
+        /// What was sent, without any valid credential, and the outcome.
         public let detail: String
     }
 

@@ -21,7 +21,7 @@ enum SpliceRules {
     static func isBulk(_ count: Int) -> Bool { count >= minimumTransfer }
 }
 
-/// What came of moving a pipe's bytes into a socket.
+/// The outcome of moving a pipe's bytes into a socket.
 struct PipeDrain {
     /// Bytes that the socket accepted.
     let sent: Int

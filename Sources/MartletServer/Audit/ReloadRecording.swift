@@ -4,7 +4,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletCrypto
 
-/// A reload and what came of it, as the audit log records it.
+/// A reload and its outcome, as the audit log records it.
 package struct ReloadRecording: Sendable {
     let trigger: ReloadTrigger
     let isSuccess: Bool
