@@ -1,4 +1,5 @@
-package import CCurl
+internal import CCurl
+package import MartletCore
 
 /// What a transfer to an endpoint of an upstream connects to.
 package enum EndpointDestination: Sendable, Hashable {
@@ -61,66 +62,43 @@ package struct EndpointLink: Sendable, Hashable {
 
 extension EndpointLink {
     /// Sets the options of a handle.
-    /// - Parameter route: gets the list that names the destination under TLS; it has to live as long as the transfer.
-    /// - Returns: whether libcurl accepts every option.
-    package func apply(
-        to handle: UnsafeMutableRawPointer, route: inout UnsafeMutablePointer<curl_slist>?
-    ) -> Bool {
-        unsafe setVersion(of: handle) && setDestination(of: handle, &route) && setSecurity(of: handle)
-    }
-
-    private func setVersion(of handle: UnsafeMutableRawPointer) -> Bool {
+    package func apply(to handle: EasyHandle) throws(HTTPCallError) {
         let number: Int =
             switch (version, tls) {
             case (.http1, _): Int(CURL_HTTP_VERSION_1_1)
             case (.http2, nil): Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
             case (.http2, _?): Int(CURL_HTTP_VERSION_2TLS)
             }
-        let numbers: [(CURLoption, Int)] = [
-            (CURLOPT_NOSIGNAL, 1), (CURLOPT_NOPROGRESS, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_PATH_AS_IS, 1),
-            (CURLOPT_HTTP_VERSION, number), (CURLOPT_FORBID_REUSE, keepsConnection ? 0 : 1),
+        try handle.set([
+            (CURLOPT_PATH_AS_IS, 1), (CURLOPT_HTTP_VERSION, number), (CURLOPT_FORBID_REUSE, keepsConnection ? 0 : 1),
             (CURLOPT_FRESH_CONNECT, keepsConnection ? 0 : 1),
             // Every destination is an address. Cached ones would stay longer than the endpoints do.
             (CURLOPT_DNS_CACHE_TIMEOUT, 0),
-        ]
-        return numbers.allSatisfy { unsafe martlet_curl_set_long(handle, $0, $1) == CURLE_OK }
-    }
-
-    private func setDestination(
-        of handle: UnsafeMutableRawPointer, _ route: inout UnsafeMutablePointer<curl_slist>?
-    ) -> Bool {
+        ])
         switch destination {
-        case .unix(let path):
-            guard unsafe martlet_curl_set_text(handle, CURLOPT_UNIX_SOCKET_PATH, path) == CURLE_OK else { return false }
+        case .unix(let path): try handle.set([(CURLOPT_UNIX_SOCKET_PATH, path)])
         case .tcp(let address, let port):
-            guard tls != nil else { break }
-            unsafe route = curl_slist_append(nil, "::\(Self.bracketed(address)):\(port)")
-            guard unsafe route != nil,
-                unsafe martlet_curl_set_list(handle, CURLOPT_CONNECT_TO, route) == CURLE_OK
-            else { return false }
+            if tls != nil {
+                try handle.set(CURLOPT_CONNECT_TO, lines: ["::\(Self.bracketed(address)):\(port)"])
+            }
         }
-        let texts: [(CURLoption, String)] = [
+        try handle.set([
             // The empty string disables proxies from the environment.
             (CURLOPT_PROTOCOLS_STR, scheme), (CURLOPT_PROXY, ""), (CURLOPT_URL, "\(scheme)://\(authority)/"),
-        ]
-        return texts.allSatisfy { unsafe martlet_curl_set_text(handle, $0, $1) == CURLE_OK }
+        ])
+        try tls?.apply(to: handle)
     }
+}
 
-    private func setSecurity(of handle: UnsafeMutableRawPointer) -> Bool {
-        guard let tls else { return true }
-        let numbers: [(CURLoption, Int)] = [
-            (CURLOPT_SSL_VERIFYPEER, tls.verifies ? 1 : 0), (CURLOPT_SSL_VERIFYHOST, tls.verifies ? 2 : 0),
-            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
-            // A resumed session would not notice a new certificate, and a reload may change an authority's file.
-            (CURLOPT_SSL_SESSIONID_CACHE, 0), (CURLOPT_CA_CACHE_TIMEOUT, 60),
-        ]
-        guard numbers.allSatisfy({ unsafe martlet_curl_set_long(handle, $0, $1) == CURLE_OK }) else { return false }
-        let files: [(CURLoption, String?)] = [
-            (CURLOPT_CAINFO, tls.authorityFile), (CURLOPT_SSLCERT, tls.certificateFile), (CURLOPT_SSLKEY, tls.keyFile),
-        ]
-        return files.allSatisfy { option, file in
-            guard let file else { return true }
-            return unsafe martlet_curl_set_text(handle, option, file) == CURLE_OK
-        }
+extension EndpointTLS {
+    fileprivate func apply(to handle: EasyHandle) throws(HTTPCallError) {
+        try handle.set([
+            (CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0), (CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0),
+            // A resumed session would not notice a new certificate.
+            (CURLOPT_SSL_SESSIONID_CACHE, 0),
+        ])
+        if let authorityFile { try handle.set([(CURLOPT_CAINFO, authorityFile)]) }
+        if let certificateFile { try handle.set([(CURLOPT_SSLCERT, certificateFile)]) }
+        if let keyFile { try handle.set([(CURLOPT_SSLKEY, keyFile)]) }
     }
 }

@@ -24,8 +24,7 @@ extension HTTPCallError {
             case CURLE_URL_MALFORMAT: .fetchURLInvalid
             default: .fetchFailed
             }
-        let reason = unsafe String(cString: curl_easy_strerror(code))
-        return HTTPCallError(code: mapped, message: "\(host): \(reason)")
+        return HTTPCallError(code: mapped, message: "\(host): \(code.reason)")
     }
 
     /// - Parameter reason: what the proxy did.
@@ -47,7 +46,7 @@ extension HTTPCallError {
 
     static let headerInvalid = HTTPCallError(
         code: .fetchHeaderInvalid, message: "request header empty or contains a control character")
-    static let setUpFailed = HTTPCallError(code: .fetchFailed, message: "libcurl setup failed")
+    package static let setUpFailed = HTTPCallError(code: .fetchFailed, message: "libcurl setup failed")
     static let cancelled = HTTPCallError(code: .fetchCancelled, message: "cancelled by the caller")
     static let stopped = HTTPCallError(code: .fetchStopped, message: "fetcher stopped")
     static let overloaded = HTTPCallError(code: .fetchOverloaded, message: "too many requests in flight")

@@ -22,19 +22,12 @@ package struct FetchOptions: Sendable {
 package final class HTTPFetcher: Sendable {
     private let options: FetchOptions
     private let worker: TransferWorker
-    private let thread: SystemThread
     private let slots = FetchSlots()
 
     /// Starts the thread.
     package init(_ options: FetchOptions = FetchOptions()) throws(HTTPCallError) {
         self.options = options
-        let worker = try TransferWorker(keptConnections: 16)
-        self.worker = worker
-        do {
-            thread = try SystemThread(name: "martlet-fetch") { worker.run() }
-        } catch {
-            throw .setUpFailed
-        }
+        worker = try TransferWorker(name: "martlet-fetch", keptConnections: 16)
     }
 
     deinit { worker.stop() }
@@ -81,20 +74,20 @@ package final class HTTPFetcher: Sendable {
     ) async throws(HTTPCallError) -> HTTPCallResponse {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
-        let pending = CancellableFetch()
-        let worker = worker
-        var changed = options
-        if let route { changed.route = route }
-        let options = changed
-        let outcome: PendingFetch.Outcome = await withTaskCancellationHandler {
+        let target = try FetchTarget(request.url)
+        let cancellation = FetchCancellation()
+        let (worker, route, userAgent) = (worker, route ?? options.route, options.userAgent)
+        let outcome: FetchTransfer.Outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let fetch = PendingFetch(request, options) { continuation.resume(returning: $0) }
-                pending.start(fetch)
-                if let error = worker.add(fetch) { fetch.finish(.failure(error)) }
+                worker.add(
+                    FetchTransfer(
+                        request: request, target: target, route: route, userAgent: userAgent,
+                        cancellation: cancellation
+                    ) { continuation.resume(returning: $0) })
             }
         } onCancel: {
-            pending.cancel()
-            worker.noteCancellation()
+            cancellation.cancel()
+            worker.wake()
         }
         return try outcome.get()
     }
@@ -102,7 +95,6 @@ package final class HTTPFetcher: Sendable {
     /// Stops the thread; pending requests fail with `fetch.stopped`.
     package func shutdown() {
         slots.stop()
-        worker.stop()
-        thread.join()
+        worker.shutdown()
     }
 }

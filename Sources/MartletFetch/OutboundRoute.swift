@@ -1,4 +1,5 @@
 internal import CCurl
+package import MartletCore
 
 /// How https calls reach their hosts: whom they trust, and through which proxy they go.
 package struct OutboundRoute: Sendable, Hashable {
@@ -15,25 +16,29 @@ package struct OutboundRoute: Sendable, Hashable {
 
     /// Sets the options of a handle.
     /// - Parameter isSecure: whether the call is https; others go to loopback addresses and collectors nearby, directly.
-    /// - Returns: whether libcurl accepts every option.
-    @unsafe package func apply(to handle: UnsafeMutableRawPointer, isSecure: Bool) -> Bool {
-        // The empty string disables proxies from the environment, which are read elsewhere.
-        var texts: [(CURLoption, String)] = [(CURLOPT_PROXY, isSecure ? proxy ?? "" : "")]
+    package func apply(
+        to handle: EasyHandle, url: String, isSecure: Bool, userAgent: String
+    ) throws(HTTPCallError) {
+        var texts: [(CURLoption, String)] = [
+            (CURLOPT_PROTOCOLS_STR, isSecure ? "https" : "http,https"), (CURLOPT_URL, url),
+            (CURLOPT_USERAGENT, userAgent),
+            // The empty string disables proxies from the environment, which are read elsewhere.
+            (CURLOPT_PROXY, isSecure ? proxy ?? "" : ""),
+        ]
         // An empty list would be that of the environment.
         if isSecure, proxy != nil { texts.append((CURLOPT_NOPROXY, exceptions.joined(separator: ","))) }
         if let caFile {
             texts.append((CURLOPT_CAINFO, caFile))
             if proxy?.hasPrefix("https:") == true { texts.append((CURLOPT_PROXY_CAINFO, caFile)) }
         }
-        // A file of authorities may be replaced.
-        let isFresh = unsafe martlet_curl_set_long(handle, CURLOPT_CA_CACHE_TIMEOUT, 60) == CURLE_OK
-        return isFresh && texts.allSatisfy { unsafe martlet_curl_set_text(handle, $0, $1) == CURLE_OK }
+        try handle.set(texts)
+        try handle.set([(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)])
     }
 
     /// What the proxy did, for an error of libcurl; empty if the call was not lost at it.
-    @unsafe func failure(_ result: CURLcode, _ handle: UnsafeMutableRawPointer) -> String? {
+    func failure(_ result: CURLcode, _ handle: EasyHandle) -> String? {
         guard let proxyLabel else { return nil }
-        let status = unsafe martlet_curl_connect_status(handle)
+        let status = unsafe martlet_curl_connect_status(handle.pointer)
         if status >= 300 { return "the proxy \(proxyLabel) rejects the connection with status \(status)" }
         switch result {
         case CURLE_COULDNT_RESOLVE_PROXY: return "the proxy \(proxyLabel) has an unknown name"

@@ -15,7 +15,7 @@ package struct HealthBook: Sendable {
     /// New endpoints are probed within a second, unless there are more of them than this.
     private static let promptly = 500
     /// With more endpoints than this, each probe has a connection of its own.
-    private static let maximumConnections = 1024
+    static let maximumConnections = 1024
 
     private var entries: [Int: Entry] = [:]
     private var queue = ProbeQueue()

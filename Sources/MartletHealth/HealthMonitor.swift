@@ -1,5 +1,5 @@
 package import MartletCore
-private import Synchronization
+private import MartletFetch
 
 /// The health checks could not be started.
 package struct HealthMonitorError: CodedError {
@@ -9,8 +9,8 @@ package struct HealthMonitorError: CodedError {
 
 /// Probes endpoints with libcurl on a thread of its own, and reports which have become healthy or unhealthy.
 package final class HealthMonitor: Sendable {
-    private let worker: HealthWorker
-    private let thread: SystemThread
+    private let plan: ProbePlan
+    private let worker: TransferWorker
 
     /// Starts the thread.
     /// - Parameters:
@@ -19,12 +19,10 @@ package final class HealthMonitor: Sendable {
     package init(
         clock: Clock = .system, onChange: @escaping @Sendable ([HealthChange]) -> Void
     ) throws(HealthMonitorError) {
-        guard let worker = HealthWorker(clock, onChange) else {
-            throw HealthMonitorError(message: "libcurl setup failed")
-        }
-        self.worker = worker
+        plan = ProbePlan(clock, onChange)
         do {
-            thread = try SystemThread(name: "martlet-health") { worker.run() }
+            worker = try TransferWorker(
+                name: "martlet-health", keptConnections: HealthBook.maximumConnections, plan: plan)
         } catch {
             throw HealthMonitorError(message: error.message)
         }
@@ -33,14 +31,14 @@ package final class HealthMonitor: Sendable {
     deinit { worker.stop() }
 
     /// Replaces the endpoints; those that stay keep their state.
-    package func follow(_ targets: [HealthTarget]) { worker.follow(targets) }
+    package func follow(_ targets: [HealthTarget]) {
+        plan.follow(targets)
+        worker.wake()
+    }
 
     /// The counters of each upstream.
-    package var counts: [String: HealthCounts] { worker.counts }
+    package var counts: [String: HealthCounts] { plan.counts }
 
     /// Ends the thread, without waiting for probes in flight.
-    package func shutdown() {
-        worker.stop()
-        thread.join()
-    }
+    package func shutdown() { worker.shutdown() }
 }

@@ -2,9 +2,6 @@ package import MartletFetch
 
 /// How an endpoint is asked whether it works.
 package struct ProbeRequest: Sendable, Hashable {
-    /// The largest head and body that is read of a response.
-    static let maximumBytes = 64 * 1024
-
     /// `nil` for a host name without an address: the probe fails.
     package var destination: EndpointDestination?
     /// `nil` in clear text.

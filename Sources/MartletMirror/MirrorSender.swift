@@ -7,25 +7,15 @@ internal import MartletFetch
 package final class MirrorSender: MirrorReceiving {
     private struct State {
         var book = MirrorBook()
-        var running: Running?
+        var worker: TransferWorker?
         var isStopped = false
-    }
-
-    private struct Running {
-        let worker: TransferWorker
-        let thread: SystemThread
-
-        func shutdown() {
-            worker.stop()
-            thread.join()
-        }
     }
 
     private let state = Lock(State(), .workers)
 
     package init() {}
 
-    deinit { state.withLock { $0.running?.worker.stop() } }
+    deinit { state.withLock { $0.worker?.stop() } }
 
     /// The counters of each upstream that gets copies.
     package var counts: [String: MirrorCounts] { state.withLock { $0.book.counts } }
@@ -33,26 +23,19 @@ package final class MirrorSender: MirrorReceiving {
     /// Replaces the upstreams that get copies.
     /// - Throws: without a thread; all copies fail then.
     package func follow(_ targets: [MirrorTarget]) throws(HTTPCallError) {
-        let unused = try state.withLock { state throws(HTTPCallError) -> Running? in
+        let unused = try state.withLock { state throws(HTTPCallError) -> TransferWorker? in
             state.book.adopt(targets)
             if targets.isEmpty {
-                defer { state.running = nil }
-                return state.running
+                defer { state.worker = nil }
+                return state.worker
             }
-            if state.running == nil, !state.isStopped { state.running = try Self.start() }
+            if state.worker == nil, !state.isStopped {
+                state.worker = try TransferWorker(name: "martlet-mirror", keptConnections: MirrorBook.maximumInFlight)
+            }
             return nil
         }
         // Its thread may wait for the lock.
         unused?.shutdown()
-    }
-
-    private static func start() throws(HTTPCallError) -> Running {
-        let worker = try TransferWorker(keptConnections: MirrorBook.maximumInFlight)
-        do {
-            return Running(worker: worker, thread: try SystemThread(name: "martlet-mirror") { worker.run() })
-        } catch {
-            throw HTTPCallError(code: .fetchFailed, message: "\(error)")
-        }
     }
 
     /// Asks whether a copy may be collected.
@@ -63,25 +46,25 @@ package final class MirrorSender: MirrorReceiving {
 
     /// Begins to send a copy, or drops it.
     package func send(_ request: MirrorRequest) {
-        let (decision, worker) = state.withLock { ($0.book.begin(request.upstream), $0.running?.worker) }
+        let (decision, worker) = state.withLock { ($0.book.begin(request.upstream), $0.worker) }
         guard case .send(let endpoint, let target) = decision else { return }
         let upstream = request.upstream
-        let pending = PendingMirror(
+        let transfer = MirrorTransfer(
             request: request, endpoint: endpoint, connectTimeout: target.connectTimeout, timeout: target.timeout
         ) { [weak self] isSent in
             self?.state.withLock { $0.book.finish(upstream, isSent: isSent) }
         }
-        guard let worker else { return pending.onEnd(false) }
-        if let error = worker.add(pending) { pending.fail(error) }
+        guard let worker else { return transfer.onEnd(false) }
+        worker.add(transfer)
     }
 
     /// Ends the thread, without waiting for copies on their way.
     package func shutdown() {
-        let running = state.withLock { state in
+        let worker = state.withLock { state in
             state.isStopped = true
-            defer { state.running = nil }
-            return state.running
+            defer { state.worker = nil }
+            return state.worker
         }
-        running?.shutdown()
+        worker?.shutdown()
     }
 }

@@ -1,4 +1,5 @@
 package import MartletCore
+private import MartletFetch
 
 /// Sends the spans of requests to a collector, on a thread of its own that exists only while there is `tracing:`.
 ///
@@ -13,8 +14,18 @@ package final class TraceExporter: SpanReceiving {
     }
 
     private struct State {
-        var worker: ExportWorker?
+        var running: Running?
         var isStopped = false
+    }
+
+    private struct Running {
+        let plan: ExportPlan
+        let worker: TransferWorker
+
+        func stop(at deadline: MonotonicTime) {
+            plan.stop(at: deadline)
+            worker.wake()
+        }
     }
 
     private let resource: TraceDocument.Resource
@@ -28,7 +39,7 @@ package final class TraceExporter: SpanReceiving {
         reporter = OutageReporter("traces not sent", end: "traces sent again", clock: clock, logger: logger)
     }
 
-    deinit { state.withLock { $0.worker?.stop(at: clock.monotonicTime) } }
+    deinit { state.withLock { $0.running?.stop(at: clock.monotonicTime) } }
 
     /// All spans so far, counted by outcome.
     package var counts: Counts { tally.counts }
@@ -39,19 +50,15 @@ package final class TraceExporter: SpanReceiving {
     package func follow(_ target: ExportTarget?) throws(HTTPCallError) {
         try state.withLock { state throws(HTTPCallError) in
             guard let target else {
-                state.worker?.stop(at: clock.monotonicTime + .seconds(2))
-                state.worker = nil
+                state.running?.stop(at: clock.monotonicTime + .seconds(2))
+                state.running = nil
                 return
             }
-            if let worker = state.worker { return worker.follow(target) }
+            if let plan = state.running?.plan { return plan.follow(target) }
             guard !state.isStopped else { return }
-            guard let worker = ExportWorker(target, resource, clock, reporter, tally) else { throw Self.notStarted }
-            do {
-                _ = try SystemThread(name: "martlet-traces") { worker.run() }
-            } catch {
-                throw Self.notStarted
-            }
-            state.worker = worker
+            let plan = ExportPlan(target, resource, clock, reporter, tally)
+            guard let worker = try? TransferWorker(name: "martlet-traces", plan: plan) else { throw Self.notStarted }
+            state.running = Running(plan: plan, worker: worker)
         }
     }
 
@@ -59,10 +66,10 @@ package final class TraceExporter: SpanReceiving {
 
     /// Takes the spans of requests that have ended, or drops them.
     package func take(_ traces: [FinishedTrace]) {
-        guard let worker = state.withLock({ $0.worker }) else {
+        guard let running = state.withLock({ $0.running }) else {
             return count(.shutdown, traces.reduce(0) { $0 + $1.spans.count })
         }
-        worker.take(traces)
+        if running.plan.take(traces) { running.worker.wake() }
     }
 
     /// Counts spans that are lost.
@@ -71,15 +78,15 @@ package final class TraceExporter: SpanReceiving {
     /// Sends what is left, and ends the thread.
     /// - Parameter limit: what takes longer is lost.
     package func stop(within limit: Duration) async {
-        let worker = state.withLock { state in
+        let running = state.withLock { state in
             state.isStopped = true
-            defer { state.worker = nil }
-            return state.worker
+            defer { state.running = nil }
+            return state.running
         }
-        guard let worker else { return }
+        guard let running else { return }
         let deadline = clock.monotonicTime + limit
-        worker.stop(at: deadline)
-        while !worker.hasEnded, clock.monotonicTime < deadline + .milliseconds(100) {
+        running.stop(at: deadline)
+        while !running.plan.hasEnded, clock.monotonicTime < deadline + .milliseconds(100) {
             try? await Task.sleep(for: .milliseconds(5))
         }
     }

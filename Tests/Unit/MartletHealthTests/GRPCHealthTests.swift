@@ -2,15 +2,7 @@ import Testing
 
 @testable import MartletHealth
 
-@Suite struct `The response to a probe` {
-    private func add(_ text: String, to response: inout ProbeResponse) -> Bool {
-        unsafe Array(text.utf8).withUnsafeBytes { unsafe response.addLine($0) }
-    }
-
-    private func addBody(_ bytes: [UInt8], to response: inout ProbeResponse) -> Bool {
-        unsafe bytes.withUnsafeBytes { unsafe response.addBody($0) }
-    }
-
+@Suite struct `The reply of a health service` {
     static let messages: [([UInt8], UInt64?)] = [
         ([], nil), ([0], nil), ([0, 0, 0, 0], nil),
         ([0, 0, 0, 0, 0], 0), ([0, 0, 0, 0, 2, 8, 1], 1), ([0, 0, 0, 0, 2, 8, 2], 2),
@@ -29,7 +21,7 @@ import Testing
     ]
 
     @Test(arguments: messages) func `the serving status in a body`(_ body: [UInt8], status: UInt64?) {
-        #expect(ProbeResponse.servingStatus(body) == status)
+        #expect(GRPCHealth.servingStatus(body) == status)
     }
 
     static let results: [(Int, String?, [UInt8], ProbeResult)] = [
@@ -47,22 +39,8 @@ import Testing
     @Test(arguments: results) func `a health service serves with status 0 and SERVING alone`(
         _ status: Int, grpcStatus: String?, body: [UInt8], result: ProbeResult
     ) {
-        var response = ProbeResponse(isGRPC: true)
-        #expect(add("HTTP/2 200 \r\n", to: &response))
-        #expect(addBody(body, to: &response))
-        if let grpcStatus { #expect(add("GRPC-Status: \(grpcStatus)\r\n", to: &response)) }
-        #expect(response.grpcResult(status: status) == result)
-    }
-
-    @Test func `heads and bodies are read up to 64 KiB`() {
-        var response = ProbeResponse()
-        let line = String(repeating: "x", count: 1024)
-        for _ in 0..<64 { #expect(add(line, to: &response)) }
-        #expect(!add("x", to: &response))
-        #expect(response.isHeadTooLarge)
-        for _ in 0..<64 { #expect(addBody([UInt8](repeating: 1, count: 1024), to: &response)) }
-        #expect(!response.isBodyTooLarge)
-        #expect(!addBody([1], to: &response))
-        #expect(response.isBodyTooLarge)
+        let trailer = grpcStatus.map { "GRPC-Status: \($0)\r\n" } ?? ""
+        let head = Array("HTTP/2 200 \r\n\r\n\(trailer)".utf8)
+        #expect(GRPCHealth.result(status: status, head: head, body: body) == result)
     }
 }
