@@ -1,6 +1,6 @@
 private import Glibc
 
-/// Writes files that must not exist yet, or must be complete at any time.
+/// Writes files that must not exist yet.
 enum NewFile {
     /// Creates a file.
     /// - Parameter mode: its permissions.
@@ -21,21 +21,6 @@ enum NewFile {
                 return reason
             }
             rest = rest.dropFirst(count)
-        }
-        return nil
-    }
-
-    /// Replaces a file by a new one with the same permissions, which is complete at any time.
-    /// - Returns: why it could not be written; `nil` on success.
-    static func replace(_ path: String, with text: [UInt8]) -> String? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return reason }
-        let next = "\(path).new-\(getpid())"
-        if let reason = write(text, to: next, mode: 0o600) { return reason }
-        guard unsafe chmod(next, status.st_mode & 0o777) == 0, unsafe rename(next, path) == 0 else {
-            let reason = reason
-            unsafe unlink(next)
-            return reason
         }
         return nil
     }

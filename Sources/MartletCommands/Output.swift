@@ -12,12 +12,6 @@ enum Output {
         if number != 0 { _ = failure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
     }
 
-    /// Writes bytes to standard output as they are.
-    static func bytes(_ bytes: [UInt8]) {
-        let number = write(bytes[...], to: 1)
-        if number != 0 { _ = failure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
-    }
-
     static func error(_ text: String) { _ = write(text, to: 2) }
 
     /// The first error of writing to standard output; `nil` if there was none, and where the reader has read enough.

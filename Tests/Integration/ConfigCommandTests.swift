@@ -40,31 +40,6 @@ import Testing
         }
     }
 
-    @Test func `migrate leaves a current file as it is, and adds a missing version`() throws {
-        let folder = try TemporaryFolder()
-        let current = "# kept\n" + Self.good
-        let path = try folder.write(current, to: "config.yaml")
-        let same = try martlet(["config", "migrate"], in: folder)
-        #expect(same.ending == .exited(0) && same.output == current && same.errorOutput.isEmpty, "\(same)")
-        #expect(try martlet(["config", "migrate", "--check"], in: folder).ending == .exited(0))
-        let old = current.replacing("version: 1\n", with: "")
-        #expect(old != current)
-        _ = try folder.write(old, to: "config.yaml")
-        let check = try martlet(["config", "migrate", "--check"], in: folder)
-        #expect(
-            check.ending == .exited(1) && check.output.isEmpty && check.errorOutput.contains("'version'"), "\(check)")
-        let piped = try martlet(["config", "migrate", "--config", "-"], in: folder, input: old)
-        #expect(piped.ending == .exited(0) && piped.output.contains("\nversion: 1\n"), "\(piped)")
-        let written = try martlet(["config", "migrate", "--write"], in: folder)
-        #expect(written.ending == .exited(0) && written.output.isEmpty, "\(written)")
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == piped.output)
-        #expect(try martlet(["config", "migrate", "--check"], in: folder).ending == .exited(0))
-        #expect(try martlet(["check"], in: folder).ending == .exited(0))
-        #expect(try martlet(["config", "migrate", "--write", "--config", "-"], in: folder).ending == .exited(64))
-        _ = try folder.write("a: [\n", to: "bad.yaml")
-        #expect(try martlet(["config", "migrate", "--config", "bad.yaml"], in: folder).ending == .exited(78))
-    }
-
     @Test func `commands find the configuration in the environment, and on standard input`() throws {
         let folder = try TemporaryFolder()
         _ = try folder.write(Self.good, to: "other.yaml")
