@@ -272,7 +272,7 @@ let gateway: [Target] = [
             "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
             "MartletSession", "MartletSessionTesting",
         ],
-        path: "Tests/Integration", exclude: ["Session/Fixtures"], swiftSettings: strict),
+        path: "Tests/Integration", swiftSettings: strict),
 ]
 
 /// What `ROOM=MartletRouter swift test` builds: that room, what it and its tests import, and its tests alone.

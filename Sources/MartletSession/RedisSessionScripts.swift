@@ -1,13 +1,5 @@
 internal import MartletRedis
 
-/// How the hash of a session is stored. Every format is read; which one is written depends on the oldest instance.
-package enum SessionFormat: Sendable {
-    /// 1: every value in one field, as instances before `store.session_format` read it.
-    case undivided
-    /// 2: long values in several fields.
-    case divided
-}
-
 /// The atomic operations of `RedisSessions`, one Lua script each.
 ///
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
@@ -15,11 +7,10 @@ package enum SessionFormat: Sendable {
 /// record key wrapped for the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access
 /// token's expiry, `b:<token hash>` its wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace
 /// period. A value of more than 64 bytes is in parts, `1d`, `2d` and so on: with a longer one Redis stores the whole
-/// hash in a form that takes three times the memory (`hash-max-listpack-value`). In format 1 no value is in parts, and
-/// `a:` has the wrapped record key, too, after a space. Every script reads both formats. A subject's index is a sorted
-/// set of key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so
-/// that it expires with the period. The claims of the subject's account are one value: their version in digits, a
-/// space, and the sealed claims.
+/// hash in a form that takes three times the memory (`hash-max-listpack-value`). A subject's index is a sorted set of
+/// key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so that it
+/// expires with the period. The claims of the subject's account are one value: their version in digits, a space, and
+/// the sealed claims.
 ///
 /// A session with a cookie token has at most one `a:`: that of its token, from its first use until it is due.
 ///
@@ -31,83 +22,66 @@ package enum SessionFormat: Sendable {
 /// change nothing that the first run did not. The others do not, since the second reply would be wrong: a session that
 /// the first run has ended or rotated is gone, or belongs to another caller; the caller gets an error and may repeat.
 /// What ends or rotates a session waits for a replica.
-struct RedisSessionScripts: Sendable {
-    let insert: RedisScript
-    /// Writes a session that a new master does not have, unless it has ended meanwhile.
-    let insertAgain: RedisScript
-    let rotate: RedisScript
-    let replace: RedisScript
-
-    /// - Parameter format: that of what is written.
-    init(_ format: SessionFormat) {
-        insert = Self.insert(format)
-        insertAgain = Self.insertAgain(format)
-        rotate = Self.rotate(format)
-        replace = Self.replace(format)
-    }
-
-    private static func insert(_ format: SessionFormat) -> RedisScript {
-        script(
-            """
-            local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-            local mark = KEYS[4] and redis.call('GET', KEYS[4])
-            if mark then
-                -- Behind its seal: the number of the change.
-                local number = tonumber(string.match(mark, ' (%d+)$'))
-                if not number or number > tonumber(ARGV[19]) then return 1 end
-            end
-            local live = livesessions(KEYS[2], base)
-            local ended = {}
-            for _, same in ipairs({true, false}) do
-                for _, session in ipairs(live) do
-                    if #ended <= #live - limit and (session[6] == ARGV[20]) == same then
-                        ended[#ended + 1] = session[1]
-                    end
+enum RedisSessionScripts {
+    static let insert = script(
+        """
+        local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+        local mark = KEYS[4] and redis.call('GET', KEYS[4])
+        if mark then
+            -- Behind its seal: the number of the change.
+            local number = tonumber(string.match(mark, ' (%d+)$'))
+            if not number or number > tonumber(ARGV[19]) then return 1 end
+        end
+        local live = livesessions(KEYS[2], base)
+        local ended = {}
+        for _, same in ipairs({true, false}) do
+            for _, session in ipairs(live) do
+                if #ended <= #live - limit and (session[6] == ARGV[20]) == same then
+                    ended[#ended + 1] = session[1]
                 end
             end
-            if ARGV[18] == '0' and #ended > 0 then return {ended} end
-            publish(channel, ended, nil, ARGV[21])
-            markended(base, ended)
-            drop(KEYS[2], base, ended)
-            redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11], 'c', ARGV[20])
-            putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
-            put(KEYS[1], {}, 'd', ARGV[9])
-            put(KEYS[1], {}, 'r', ARGV[13])
-            put(KEYS[1], {}, 'v', ARGV[12])
-            put(KEYS[1], {}, 'm', ARGV[10])
-            setaddress(KEYS[1], '', ARGV[16])
-            if ARGV[17] ~= '' then put(KEYS[1], {}, 'o', ARGV[17]) end
-            redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
-            local left = redis.call('PTTL', KEYS[2])
-            local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-            local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
-            redis.call('ZADD', KEYS[2], text(score), keyhash)
-            if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
-            local claims = redis.call('GET', KEYS[3])
-            if claims and now + redis.call('PTTL', KEYS[3]) < tonumber(ARGV[8]) then
-                redis.call('PEXPIREAT', KEYS[3], ARGV[8])
-            end
-            return {claims and string.match(claims, '^%d+') or '', ended}
-            """, traits: .hasManyKeys, writing: format)
-    }
+        end
+        if ARGV[18] == '0' and #ended > 0 then return {ended} end
+        publish(channel, ended, nil, ARGV[21])
+        markended(base, ended)
+        drop(KEYS[2], base, ended)
+        redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11], 'c', ARGV[20])
+        putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
+        put(KEYS[1], {}, 'd', ARGV[9])
+        put(KEYS[1], {}, 'r', ARGV[13])
+        put(KEYS[1], {}, 'v', ARGV[12])
+        put(KEYS[1], {}, 'm', ARGV[10])
+        setaddress(KEYS[1], '', ARGV[16])
+        if ARGV[17] ~= '' then put(KEYS[1], {}, 'o', ARGV[17]) end
+        redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
+        local left = redis.call('PTTL', KEYS[2])
+        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+        local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
+        redis.call('ZADD', KEYS[2], text(score), keyhash)
+        if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
+        local claims = redis.call('GET', KEYS[3])
+        if claims and now + redis.call('PTTL', KEYS[3]) < tonumber(ARGV[8]) then
+            redis.call('PEXPIREAT', KEYS[3], ARGV[8])
+        end
+        return {claims and string.match(claims, '^%d+') or '', ended}
+        """, traits: .hasManyKeys)
 
-    private static func insertAgain(_ format: SessionFormat) -> RedisScript {
-        script(
-            """
-            if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
-            for i = 5, #ARGV, 2 do
-                if string.sub(ARGV[i], 1, 2) == 'a:' then putaccess(KEYS[1], {}, ARGV[i], ARGV[i + 1])
-                else put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
-            end
-            redis.call('PEXPIREAT', KEYS[1], ARGV[3])
-            local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-            local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
-            redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
-            local left = redis.call('PTTL', KEYS[2])
-            if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
-            return 1
-            """, writing: format)
-    }
+    /// Writes a session that a new master does not have, unless it has ended meanwhile.
+    static let insertAgain = script(
+        """
+        if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+        for i = 5, #ARGV, 2 do
+            if string.sub(ARGV[i], 1, 2) == 'a:' then putaccess(KEYS[1], {}, ARGV[i], ARGV[i + 1])
+            else put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
+        end
+        redis.call('PEXPIREAT', KEYS[1], ARGV[3])
+        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+        local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
+        redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
+        local left = redis.call('PTTL', KEYS[2])
+        if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
+        return 1
+        """)
 
     /// Ends a session that a new master still has, and marks its end.
     static let endAgain = RedisScript(
@@ -123,14 +97,14 @@ struct RedisSessionScripts: Sendable {
         local ends, seen, record = tonumber(f.x), tonumber(f.s), value(f, 'd')
         if next(f) and not (ends and seen and record) then return {4} end
         if not islive(ends, seen) then return {0} end
-        local access = accessof(f, ARGV[4])
+        local access, wrap = f[ARGV[4]], value(f, 'b:' .. string.sub(ARGV[4], 3)) or ''
         if not access then return {1} end
         local expiry = tonumber(string.match(access, '^%d+'))
         if not expiry then return {4} end
-        if now >= expiry then return {2, record, access, ''} end
+        if now >= expiry then return {2, record, access, wrap, ''} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
-        return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
+        return {3, record, access, wrap, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
         """, traits: .isRepeatable)
 
     static let storeClaims = script(
@@ -159,67 +133,63 @@ struct RedisSessionScripts: Sendable {
             KEYS[3] and redis.call('GET', KEYS[3]) or '', redis.call('GET', KEYS[2])}
         """, traits: [.isRepeatable, .hasManyKeys])
 
-    private static func rotate(_ format: SessionFormat) -> RedisScript {
-        script(
-            """
-            local f = fields(KEYS[1])
-            local ends, seen = tonumber(f.x), tonumber(f.s)
-            if not islive(ends, seen) then return 0 end
-            if f.g ~= ARGV[4] or value(f, 'r') ~= ARGV[15] then return 1 end
-            if ARGV[21] and value(f, 'd') ~= ARGV[21] then return 1 end
-            -- Only of a cookie token: when the grace periods of replaced tokens end.
-            local latest = tonumber(ARGV[16])
-            local expired, shortened, access, graces = {}, {}, 0, 0
-            for name, text in pairs(f) do
-                local kind, hash = string.sub(name, 1, 2), string.sub(name, 3)
-                if kind == 'a:' or kind == 'q:' then
-                    local expiry = tonumber(string.match(text, '^%d+'))
-                    if not expiry or now >= expiry or (latest and kind == 'a:') then
-                        expired[#expired + 1] = name
-                        if f['b:' .. hash] then expired[#expired + 1] = 'b:' .. hash end
-                    elseif kind == 'a:' then access = access + 1
-                    else
-                        graces = graces + 1
-                        if latest and expiry > latest then shortened[#shortened + 1] = hash end
-                    end
+    static let rotate = script(
+        """
+        local f = fields(KEYS[1])
+        local ends, seen = tonumber(f.x), tonumber(f.s)
+        if not islive(ends, seen) then return 0 end
+        if f.g ~= ARGV[4] or value(f, 'r') ~= ARGV[15] then return 1 end
+        if ARGV[21] and value(f, 'd') ~= ARGV[21] then return 1 end
+        -- Only of a cookie token: when the grace periods of replaced tokens end.
+        local latest = tonumber(ARGV[16])
+        local expired, shortened, access, graces = {}, {}, 0, 0
+        for name, text in pairs(f) do
+            local kind, hash = string.sub(name, 1, 2), string.sub(name, 3)
+            if kind == 'a:' or kind == 'q:' then
+                local expiry = tonumber(string.match(text, '^%d+'))
+                if not expiry or now >= expiry or (latest and kind == 'a:') then
+                    expired[#expired + 1] = name
+                    if f['b:' .. hash] then expired[#expired + 1] = 'b:' .. hash end
+                elseif kind == 'a:' then access = access + 1
+                else
+                    graces = graces + 1
+                    if latest and expiry > latest then shortened[#shortened + 1] = hash end
                 end
             end
-            if access >= tonumber(ARGV[9]) then return 2 end
-            if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
-            if ARGV[18] and ARGV[18] ~= '' then
-                if latest then redis.call('PUBLISH', ARGV[19], ARGV[20]) end
-                put(KEYS[1], f, 'd', ARGV[18])
-            end
-            if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
-            for _, mark in ipairs(shortened) do
-                redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[16])
-                redis.call('PEXPIREAT', ARGV[17] .. mark, ARGV[16])
-            end
-            redis.call('HSET', KEYS[1], 'g', ARGV[5], 's', text(math.max(seen, now)))
-            put(KEYS[1], f, 'r', ARGV[6])
-            if ARGV[7] ~= '' then putaccess(KEYS[1], f, ARGV[7], ARGV[8]) end
-            redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
-            setaddress(KEYS[1], f.l, ARGV[14])
-            if ARGV[11] ~= '' then
-                redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
-                redis.call('SET', KEYS[2], ARGV[13])
-                redis.call('PEXPIREAT', KEYS[2], ARGV[12])
-            end
-            return 3
-            """, traits: [.hasManyKeys, .waitsForReplicas], writing: format)
-    }
+        end
+        if access >= tonumber(ARGV[9]) then return 2 end
+        if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
+        if ARGV[18] and ARGV[18] ~= '' then
+            if latest then redis.call('PUBLISH', ARGV[19], ARGV[20]) end
+            put(KEYS[1], f, 'd', ARGV[18])
+        end
+        if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
+        for _, mark in ipairs(shortened) do
+            redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[16])
+            redis.call('PEXPIREAT', ARGV[17] .. mark, ARGV[16])
+        end
+        redis.call('HSET', KEYS[1], 'g', ARGV[5], 's', text(math.max(seen, now)))
+        put(KEYS[1], f, 'r', ARGV[6])
+        if ARGV[7] ~= '' then putaccess(KEYS[1], f, ARGV[7], ARGV[8]) end
+        redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
+        setaddress(KEYS[1], f.l, ARGV[14])
+        if ARGV[11] ~= '' then
+            redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
+            redis.call('SET', KEYS[2], ARGV[13])
+            redis.call('PEXPIREAT', KEYS[2], ARGV[12])
+        end
+        return 3
+        """, traits: [.hasManyKeys, .waitsForReplicas])
 
-    private static func replace(_ format: SessionFormat) -> RedisScript {
-        script(
-            """
-            local f = fields(KEYS[1])
-            if not islive(tonumber(f.x), tonumber(f.s)) then return 0 end
-            if value(f, 'd') ~= ARGV[4] then return 1 end
-            redis.call('PUBLISH', ARGV[6], ARGV[7])
-            put(KEYS[1], f, 'd', ARGV[5])
-            return 2
-            """, traits: .waitsForReplicas, writing: format)
-    }
+    static let replace = script(
+        """
+        local f = fields(KEYS[1])
+        if not islive(tonumber(f.x), tonumber(f.s)) then return 0 end
+        if value(f, 'd') ~= ARGV[4] then return 1 end
+        redis.call('PUBLISH', ARGV[6], ARGV[7])
+        put(KEYS[1], f, 'd', ARGV[5])
+        return 2
+        """, traits: .waitsForReplicas)
 
     static let touch = script(
         """
@@ -306,11 +276,8 @@ struct RedisSessionScripts: Sendable {
         return 1
         """)
 
-    private static func script(
-        _ body: String, traits: RedisCommandTraits = [], writing format: SessionFormat = .undivided
-    ) -> RedisScript {
-        RedisScript(
-            "local divides = \(format == .divided)\n" + parts + prelude + body, traits: traits, repairedBy: repair)
+    private static func script(_ body: String, traits: RedisCommandTraits = []) -> RedisScript {
+        RedisScript(parts + prelude + body, traits: traits, repairedBy: repair)
     }
 
     /// Functions for the values of a session's hash.
@@ -331,7 +298,7 @@ struct RedisSessionScripts: Sendable {
         end
         local function put(key, found, name, value)
             local count, new, old = math.ceil(#value / 64), {name, value}, {}
-            if divides and count > 1 and count <= 40 then
+            if count > 1 and count <= 40 then
                 for i = 1, count do
                     new[2 * i - 1] = i .. name
                     new[2 * i] = string.sub(value, 64 * i - 63, 64 * i)
@@ -347,15 +314,8 @@ struct RedisSessionScripts: Sendable {
         end
         local function putaccess(key, found, name, value)
             local space = string.find(value, ' ', 1, true)
-            if divides and space then
-                redis.call('HSET', key, name, string.sub(value, 1, space - 1))
-                put(key, found, 'b:' .. string.sub(name, 3), string.sub(value, space + 1))
-            else redis.call('HSET', key, name, value) end
-        end
-        local function accessof(found, name)
-            local access, wrap = found[name], value(found, 'b:' .. string.sub(name, 3))
-            if access and wrap then return access .. ' ' .. wrap end
-            return access
+            redis.call('HSET', key, name, string.sub(value, 1, space - 1))
+            put(key, found, 'b:' .. string.sub(name, 3), string.sub(value, space + 1))
         end
 
         """

@@ -11,15 +11,12 @@ package final class RedisSessions: SessionBackend {
     private let channel: [UInt8]
     /// Seals published messages; `nil` without `store.seal`.
     private let seal: StoreSeal?
-    private let scripts: RedisSessionScripts
 
     /// - Parameters:
     ///   - keyPrefix: `store.key_prefix`, the prefix of every key and of the channel name.
     ///   - seal: `nil` without `store.seal`.
-    ///   - format: that of what is written, `store.session_format`.
-    package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil, format: SessionFormat = .divided) {
+    package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil) {
         self.client = client
-        scripts = RedisSessionScripts(format)
         self.seal = seal
         prefix = Array(keyPrefix.utf8)
         channel = Array(RevocationMessage.channel(prefix: keyPrefix).utf8)
@@ -32,7 +29,7 @@ package final class RedisSessions: SessionBackend {
         let tag = session.sessionKey.tagDigits
         let keys = [key(of: session.sessionKey), index(of: session.subject), claimsKey(tag)]
         let reply = try await run(
-            scripts.insert, keys + (session.mark.map { [Array($0.key.utf8)] } ?? []), at: time,
+            RedisSessionScripts.insert, keys + (session.mark.map { [Array($0.key.utf8)] } ?? []), at: time,
             [
                 base(session.sessionKey.tagDigits), channel, digits(session.limit), session.sessionKey.keyHash,
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
@@ -70,14 +67,11 @@ package final class RedisSessions: SessionBackend {
         case 1: return .unknown
         case 4: return malformed(.gone)
         default:
-            guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
-                case .bytes(let claims) = parts[3]
+            guard parts.count == 5, case .bytes(let record) = parts[1], case .bytes(let digits) = parts[2],
+                case .bytes(let wrap) = parts[3], case .bytes(let claims) = parts[4]
             else { throw .unexpectedReply }
-            guard let space = value.firstIndex(of: 0x20), let expiry = Int64(bytes: value[..<space]) else {
-                return malformed(.unknown)
-            }
-            let found = FoundSession(
-                record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims)
+            guard let expiry = Int64(bytes: digits[...]), !wrap.isEmpty else { return malformed(.unknown) }
+            let found = FoundSession(record: record, wrap: wrap, expiry: expiry, claims: claims)
             return status == 2 ? .expired(found) : .found(found)
         }
     }
@@ -135,14 +129,14 @@ package final class RedisSessions: SessionBackend {
                 rotation.lastAddress, rotation.replacedWrap,
             ]
             + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? rotation.binding.map(arguments(of:)) ?? [])
-        let reply = try await run(scripts.rotate, keys, at: time, arguments)
+        let reply = try await run(RedisSessionScripts.rotate, keys, at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
         case .integer(2): return .throttled
         case .integer(3):
             // Rotates again only what is of the same generation still.
-            record(scripts.rotate, keys, at: time, arguments, of: sessionKey)
+            record(RedisSessionScripts.rotate, keys, at: time, arguments, of: sessionKey)
             return .done
         default: throw .unexpectedReply
         }
@@ -166,13 +160,13 @@ package final class RedisSessions: SessionBackend {
         _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
     ) async throws(StoreError) -> RecordReplacement.Outcome {
         let arguments = [replacement.expected, replacement.record, channel, changeMessage(sessionKey)]
-        let reply = try await run(scripts.replace, [key(of: sessionKey)], at: time, arguments)
+        let reply = try await run(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
         case .integer(2):
             // Replaces only the same record again.
-            record(scripts.replace, [key(of: sessionKey)], at: time, arguments, of: sessionKey)
+            record(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments, of: sessionKey)
             return .done
         default: throw .unexpectedReply
         }
@@ -298,7 +292,7 @@ package final class RedisSessions: SessionBackend {
         let expiry = min(session.ends, time.now.later(by: time.idle))
         client.record([
             RedisReplay(
-                .write, scripts.insertAgain,
+                .write, RedisSessionScripts.insertAgain,
                 keys: [self.key(of: key), index(of: session.subject), endKey(key)],
                 arguments: [digits(time.now), digits(session.ends), digits(expiry), key.keyHash] + fields,
                 number: key.revocationID)

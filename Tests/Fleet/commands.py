@@ -165,15 +165,9 @@ class Operator:
             self.tell(f"keys {', '.join(keys)} at all gateways")
 
     async def upgrade(self, binary):
-        # The version before may not read what the next one writes by default, so that waits until none is left.
-        self.fleet.session_format = 1
         for instance in self.fleet.instances:
             await asyncio.to_thread(self.replace, instance, binary)
             self.tell(f"{instance.name} runs {binary}")
-        self.fleet.session_format = None
-        for instance in self.fleet.instances:
-            await asyncio.to_thread(instance.reload)
-        self.tell("the new format is written")
 
     def replace(self, instance, binary):
         self.fleet.drain(instance)

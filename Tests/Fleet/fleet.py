@@ -23,7 +23,7 @@ server:
   trusted_proxies: [127.0.0.1/32]
 admin: {{ address: "127.0.0.1:{admin}" }}
 log: {{ level: info, format: json }}
-store: {{ url: "{store}"{seal}{format} }}
+store: {{ url: "{store}"{seal} }}
 accounts: {{ url: "{accounts}" }}
 sessions: {{ access_ttl: {access_ttl}s, cache_ttl: {cache_ttl}s, max_per_subject: {cap} }}
 providers:
@@ -77,8 +77,7 @@ class Instance:
         self.config.write_text(CONFIGURATION.format(
             port=self.port, admin=self.admin, store=fleet.store.url, accounts=fleet.accounts.url, apple=fleet.apple,
             upstream=fleet.upstream, access_ttl=int(ACCESS_TTL), cache_ttl=int(fleet.cache_ttl), cap=fleet.cap,
-            seal=f", seal: {{ key_files: [{', '.join(fleet.keys)}] }}" if fleet.keys else "",
-            format=f", session_format: {fleet.session_format}" if fleet.session_format else ""))
+            seal=f", seal: {{ key_files: [{', '.join(fleet.keys)}] }}" if fleet.keys else ""))
 
     def start(self):
         self.process = Process(self.name, [self.fleet.binary, "run", "--config", self.config], self.fleet.folder)
@@ -137,8 +136,6 @@ class Fleet:
         """:param is_sealed: whether the store has a seal; :param cap: sessions of a subject."""
         self.cache_ttl, self.cap, self.keys = cache_ttl, cap, []
         self.is_sealed = is_sealed
-        # What the gateways write; None is their default.
-        self.session_format = None
         self.binary, self.folder, self.topology = os.path.abspath(binary), folder, topology
         self.store, self.accounts, self.instances, self.nginx, self.simulator = None, None, [], None, None
         # PostgreSQL runs as another user in this folder.

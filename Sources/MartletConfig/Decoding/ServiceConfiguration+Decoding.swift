@@ -171,9 +171,6 @@ extension StoreConfiguration: ConfigurationDecodable {
                     "replicas", .choice(StoreConfiguration.Replicas.allCases.map(\.rawValue)), default: "never",
                     "What may be read from replicas: `keys` for issuers' keys, so that they can be read while a master is replaced."
                 ),
-                .optional(
-                    "session_format", .integer(1...2), default: "2",
-                    "The form in which sessions are stored: `1` while instances run that do not have this key."),
             ])
             .withSecret("password", required: false, "The password of the Redis user.")
     }
@@ -200,7 +197,6 @@ extension StoreConfiguration: ConfigurationDecodable {
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
         replicas = reader.optional("replicas", default: replicas)
-        sessionFormat = reader.optional("session_format", default: sessionFormat, in: 1...2)
     }
 
     /// The configuration without a `store:` block.

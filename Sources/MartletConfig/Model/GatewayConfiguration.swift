@@ -245,8 +245,6 @@ package import MartletJSON
     package var waitReplicas = 1
     /// What may be read from replicas.
     package var replicas = Replicas.never
-    /// The format in which sessions are written.
-    package var sessionFormat = 2
     package var keyPrefix = "martlet:"
     package var onError = OnError.cached
 }

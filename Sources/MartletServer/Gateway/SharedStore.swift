@@ -29,7 +29,7 @@ package final class SharedStore: Sendable {
             let texts: [String?] = [
                 store.username?.value, store.sentinel.username, tls?.authorityFile?.value,
                 tls?.certificate?.certificate.value, tls?.certificate?.key.value, tls?.serverName,
-                "\(store.pool) \(store.timeouts) \(store.waitReplicas) \(store.sessionFormat) \(store.replicas)",
+                "\(store.pool) \(store.timeouts) \(store.waitReplicas) \(store.replicas)",
                 store.seal.map { "\($0.mode) \($0.acceptsUnsealedUntil?.seconds ?? .min)" },
             ]
             let sealKeys: [Secret?] = store.seal?.keys ?? []
@@ -140,9 +140,7 @@ package final class SharedStore: Sendable {
                 if let previous, previous.label.prefix == label.prefix { previous.redis?.handOver(to: client) }
                 return SharedStore(
                     label, values: access == .full ? values : ReadOnlyStore(values, clock: services.clock),
-                    sessions: RedisSessions(
-                        client: client, keyPrefix: label.prefix, seal: seal,
-                        format: blueprint.configuration.store.sessionFormat == 1 ? .undivided : .divided),
+                    sessions: RedisSessions(client: client, keyPrefix: label.prefix, seal: seal),
                     redis: client, seal: seal, copies: access == .full ? copies : nil,
                     subscriber: subscriber, clock: services.clock, invalidator: invalidator,
                     limitWait: blueprint.configuration.store.timeouts.sharedLimit,

@@ -41,9 +41,7 @@ var patient: RedisOptions {
 func hourAhead() -> Int64 { Clock.system.unixMilliseconds + 3_600_000 }
 
 extension RedisClient {
-    func sessions(_ format: SessionFormat = .divided) -> RedisSessions {
-        RedisSessions(client: self, keyPrefix: "martlet:", format: format)
-    }
+    func sessions() -> RedisSessions { RedisSessions(client: self, keyPrefix: "martlet:") }
 
     /// One command, in words.
     @discardableResult
@@ -77,31 +75,22 @@ extension RedisClient {
         }
     }
 
-    /// The fields that hold a value of a session in either format: `d` and the like, or `a:` for what opens the session
-    /// with an access token.
+    /// The fields that hold a value of a session: `d` and the like, or `b:` for what opens it with an access token.
     func parts(of kind: String, in key: [UInt8]) async throws -> [(name: String, value: [UInt8])] {
-        let fields = try await fields(of: key)
-        func named(_ kind: String) -> [(name: String, value: [UInt8])] {
-            fields.compactMap { field in
-                let digits = field.name.prefix { $0.isNumber }
-                let name = field.name.dropFirst(digits.count)
-                let isOf = kind.hasSuffix(":") ? name.hasPrefix(kind) : name == kind
-                return isOf ? (Int(digits) ?? 0, field) : nil
-            }
-            .sorted { (left: (Int, (name: String, value: [UInt8])), right) in left.0 < right.0 }.map(\.1)
+        try await fields(of: key).compactMap { field in
+            let digits = field.name.prefix { $0.isNumber }
+            let name = field.name.dropFirst(digits.count)
+            let isOf = kind.hasSuffix(":") ? name.hasPrefix(kind) : name == kind
+            return isOf ? (Int(digits) ?? 0, field) : nil
         }
-        let found = named(kind)
-        return kind == "a:" && found.first?.value.contains(0x20) == false ? named("b:") : found
+        .sorted { (left: (Int, (name: String, value: [UInt8])), right) in left.0 < right.0 }.map(\.1)
     }
 
     /// Changes one bit of a value.
-    /// - Parameter position: where in it, from 0 to 1; not in the readable end of an access token.
+    /// - Parameter position: where in it, from 0 to 1.
     func alter(_ kind: String, at position: Double, in key: [UInt8]) async throws {
         let parts = try await parts(of: kind, in: key)
-        // Only where the expiry stands before it: the sealed bytes may have a space, too.
-        let undivided = parts.first.flatMap { $0.name.hasPrefix("a:") ? $0.value : nil }
-        let start = undivided?.firstIndex(of: 0x20).map { $0 + 1 } ?? 0
-        var index = start + Int(Double(parts.reduce(0) { $0 + $1.value.count } - start) * position)
+        var index = Int(Double(parts.reduce(0) { $0 + $1.value.count }) * position)
         for part in parts {
             guard index >= part.value.count else {
                 var value = part.value

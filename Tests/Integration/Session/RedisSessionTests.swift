@@ -14,10 +14,7 @@ import Testing
             var results: [String: Int] = [:]
             for seed in 0..<12 as Range<UInt64> {
                 try await clients[0].ask("FLUSHALL")
-                // As while a fleet is upgraded.
-                let formats: [SessionFormat] = [.undivided, .divided, seed % 2 == 0 ? .undivided : .divided]
-                var history = SessionHistory(
-                    seed: seed, startingAt: hourAhead(), on: zip(clients, formats).map { $0.sessions($1) })
+                var history = SessionHistory(seed: seed, startingAt: hourAhead(), on: clients.map { $0.sessions() })
                 try await history.run(steps: 500)
                 results.merge(history.results, uniquingKeysWith: +)
             }
