@@ -87,35 +87,65 @@ struct Schema: Sendable {
 
 extension Schema {
     static func migrations(_ dialect: Dialect) -> [Migration] {
-        [
-            Migration(version: 1, statements: accountTables(dialect)),
-            Migration(version: 2, statements: userTables(dialect)),
-            Migration(version: 3, statements: loginTimes(dialect)),
-            Migration(version: 4, statements: outboxTables(dialect)),
-            Migration(version: 5, statements: disabledAccounts(dialect)),
-            Migration(version: 6, statements: accountClaims(dialect)),
-            Migration(version: 7, statements: ["CREATE INDEX users_disabled ON users (key) WHERE disabled = 1"]),
-            Migration(version: 8, statements: passwordLinks(dialect)),
-            Migration(version: 9, statements: identityStates(dialect)),
-            Migration(version: 10, statements: endedSessions(dialect)),
-            Migration(version: 11, statements: identityTransfers(dialect)),
-            Migration(version: 12, statements: emailDigests(dialect)),
-            Migration(version: 13, statements: profileClaims(dialect)),
-            Migration(version: 14, statements: keyTables(dialect)),
-            Migration(version: 15, statements: addressProofs(dialect)),
-        ]
+        let types = ColumnTypes(dialect)
+        let tables = [accountTables, identityTables, userTables, keyTables, eventTables, jobTables]
+        return [Migration(version: 1, statements: tables.flatMap { $0(types) })]
     }
 
-    private static func accountTables(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
+    /// Accounts and their identities.
+    ///
+    /// In `accounts`, `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules
+    /// have set; `profile_claims` what users say of themselves; `account_claims` has the values of all of them together,
+    /// by which accounts are found. `disabled_at` is null for accounts that are active, `deletion_at` for those whose
+    /// deletion was not requested, and `reclaimed_at` until an account is known to be its user's alone. `departures` has
+    /// the identities that have left their accounts.
+    private static func accountTables(_ types: ColumnTypes) -> [String] {
+        [
             """
             CREATE TABLE accounts (
                 subject \(types.key) PRIMARY KEY NOT NULL,
                 created_at \(types.integer) NOT NULL,
-                kept_claims \(types.text) NOT NULL
+                kept_claims \(types.text) NOT NULL,
+                disabled_at \(types.integer),
+                claims \(types.text),
+                rule_claims \(types.text),
+                claims_version \(types.integer) NOT NULL DEFAULT 0,
+                deletion_at \(types.integer),
+                deletion_reason \(types.text),
+                deletion_announced \(types.integer),
+                deleted_at \(types.integer),
+                profile_claims \(types.text),
+                reclaimed_at \(types.integer)
             )\(types.strict)
             """,
+            "CREATE INDEX accounts_disabled ON accounts (subject) WHERE disabled_at IS NOT NULL",
+            """
+            CREATE TABLE account_claims (
+                account \(types.key) NOT NULL REFERENCES accounts (subject) ON DELETE CASCADE,
+                name \(types.key) NOT NULL,
+                value \(types.key) NOT NULL,
+                PRIMARY KEY (account, name, value)
+            )\(types.strict)
+            """,
+            "CREATE INDEX account_claims_value ON account_claims (name, value, account)",
+            """
+            CREATE TABLE departures (
+                provider \(types.key) NOT NULL,
+                subject \(types.key) NOT NULL,
+                departed_at \(types.integer) NOT NULL,
+                PRIMARY KEY (provider, subject)
+            )\(types.strict)
+            """,
+            "CREATE INDEX departures_age ON departures (departed_at)",
+        ]
+    }
+
+    /// Identities, their grants, and their last transfers to another team of developers.
+    ///
+    /// `last_login_at` and `email_digest` are null until a login, the states until something is known of the identity at
+    /// its issuer, and `done_at` until its subject at the other team is known.
+    private static func identityTables(_ types: ColumnTypes) -> [String] {
+        [
             """
             CREATE TABLE identities (
                 id \(types.key) PRIMARY KEY NOT NULL,
@@ -123,10 +153,19 @@ extension Schema {
                 provider \(types.key) NOT NULL,
                 subject \(types.key) NOT NULL,
                 created_at \(types.integer) NOT NULL,
-                sealed_refresh_token \(types.bytes),
+                last_login_at \(types.integer),
+                claims \(types.text),
+                state \(types.integer),
+                state_at \(types.integer),
+                confirmed_at \(types.integer),
+                revoked_at \(types.integer),
+                notified_at \(types.integer),
+                check_at \(types.integer),
+                email_digest \(types.text),
                 UNIQUE (account, provider)
             )\(types.strict)
             """,
+            "CREATE INDEX identities_check ON identities (provider, check_at)",
             """
             CREATE TABLE identity_subjects (
                 provider \(types.key) NOT NULL,
@@ -136,60 +175,6 @@ extension Schema {
             )\(types.strict)
             """,
             "CREATE INDEX identity_subjects_identity ON identity_subjects (identity)",
-        ]
-    }
-
-    private static func userTables(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
-            """
-            CREATE TABLE users (
-                key \(types.key) PRIMARY KEY NOT NULL,
-                name \(types.text) NOT NULL,
-                hash \(types.text) NOT NULL,
-                disabled \(types.integer) NOT NULL CHECK (disabled IN (0, 1)),
-                created_at \(types.integer) NOT NULL,
-                changed_at \(types.integer) NOT NULL
-            )\(types.strict)
-            """
-        ]
-    }
-
-    /// Null for existing identities until the next login.
-    private static func loginTimes(_ dialect: Dialect) -> [String] {
-        ["ALTER TABLE identities ADD COLUMN last_login_at \(ColumnTypes(dialect).integer)"]
-    }
-
-    /// Null for accounts that are active.
-    private static func disabledAccounts(_ dialect: Dialect) -> [String] {
-        ["ALTER TABLE accounts ADD COLUMN disabled_at \(ColumnTypes(dialect).integer)"]
-    }
-
-    /// States and grants of identities, notifications about them, and the work that is left of changes.
-    private static func identityStates(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        let columns = [
-            // Never used.
-            "ALTER TABLE identities DROP COLUMN sealed_refresh_token",
-            // Null until something is known of the identity at its issuer.
-            "ALTER TABLE identities ADD COLUMN state \(types.integer)",
-            "ALTER TABLE identities ADD COLUMN state_at \(types.integer)",
-            "ALTER TABLE identities ADD COLUMN confirmed_at \(types.integer)",
-            "ALTER TABLE identities ADD COLUMN revoked_at \(types.integer)",
-            "ALTER TABLE identities ADD COLUMN notified_at \(types.integer)",
-            "ALTER TABLE identities ADD COLUMN check_at \(types.integer)",
-            "CREATE INDEX identities_check ON identities (provider, check_at)",
-            // Null for accounts whose deletion was not requested.
-            "ALTER TABLE accounts ADD COLUMN deletion_at \(types.integer)",
-            "ALTER TABLE accounts ADD COLUMN deletion_reason \(types.text)",
-            "ALTER TABLE accounts ADD COLUMN deletion_announced \(types.integer)",
-            "ALTER TABLE accounts ADD COLUMN deleted_at \(types.integer)",
-        ]
-        return columns + lifeTables(types)
-    }
-
-    private static func lifeTables(_ types: ColumnTypes) -> [String] {
-        [
             """
             CREATE TABLE grants (
                 identity \(types.key) NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
@@ -200,62 +185,6 @@ extension Schema {
             )\(types.strict)
             """,
             "CREATE INDEX grants_key ON grants (key_id)",
-            """
-            CREATE TABLE grant_keys (
-                key_id \(types.key) PRIMARY KEY NOT NULL,
-                canary \(types.text) NOT NULL
-            )\(types.strict)
-            """,
-            """
-            CREATE TABLE notifications (
-                provider \(types.key) NOT NULL,
-                id \(types.key) NOT NULL,
-                type \(types.text) NOT NULL,
-                subject \(types.key) NOT NULL,
-                event_at \(types.integer) NOT NULL,
-                received_at \(types.integer) NOT NULL,
-                outcome \(types.text) NOT NULL,
-                PRIMARY KEY (provider, id)
-            )\(types.strict)
-            """,
-            "CREATE INDEX notifications_received ON notifications (received_at)",
-            """
-            CREATE TABLE jobs (
-                number \(types.serial),
-                kind \(types.text) NOT NULL,
-                account \(types.key) NOT NULL,
-                provider \(types.key) NOT NULL,
-                data \(types.text) NOT NULL,
-                attempts \(types.integer) NOT NULL,
-                due_at \(types.integer) NOT NULL,
-                created_at \(types.integer) NOT NULL,
-                error \(types.text)
-            )\(types.strict)
-            """,
-            "CREATE INDEX jobs_due ON jobs (due_at, number)",
-            "CREATE INDEX jobs_account ON jobs (account, kind)",
-        ]
-    }
-
-    /// The sessions whose end was reported, so that no other reports it again.
-    private static func endedSessions(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
-            """
-            CREATE TABLE ended_sessions (
-                id \(types.key) PRIMARY KEY NOT NULL,
-                ended_at \(types.integer) NOT NULL
-            )\(types.strict)
-            """,
-            "CREATE INDEX ended_sessions_age ON ended_sessions (ended_at)",
-        ]
-    }
-
-    /// The last transfer of an identity to another team of developers; `done_at` is null until its subject there is
-    /// known.
-    private static func identityTransfers(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
             """
             CREATE TABLE identity_transfers (
                 identity \(types.key) PRIMARY KEY NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
@@ -273,20 +202,50 @@ extension Schema {
         ]
     }
 
-    /// Null until a login brings an address.
-    private static func emailDigests(_ dialect: Dialect) -> [String] {
-        ["ALTER TABLE identities ADD COLUMN email_digest \(ColumnTypes(dialect).text)"]
+    /// Users with passwords, and their one-time links.
+    ///
+    /// `claims` is what users said of themselves when they registered, null for users added by an operator. `proved_at`
+    /// is null until a name is known to be its user's mailbox. The network of a link's request is stored as a digest.
+    private static func userTables(_ types: ColumnTypes) -> [String] {
+        [
+            """
+            CREATE TABLE users (
+                key \(types.key) PRIMARY KEY NOT NULL,
+                name \(types.text) NOT NULL,
+                hash \(types.text) NOT NULL,
+                disabled \(types.integer) NOT NULL CHECK (disabled IN (0, 1)),
+                created_at \(types.integer) NOT NULL,
+                changed_at \(types.integer) NOT NULL,
+                claims \(types.text),
+                proved_at \(types.integer)
+            )\(types.strict)
+            """,
+            "CREATE INDEX users_disabled ON users (key) WHERE disabled = 1",
+            """
+            CREATE TABLE password_links (
+                number \(types.serial),
+                digest \(types.key) NOT NULL UNIQUE,
+                purpose \(types.integer) NOT NULL CHECK (purpose IN (1, 2)),
+                provider \(types.key) NOT NULL,
+                address \(types.key) NOT NULL,
+                hash \(types.text) NOT NULL,
+                claims \(types.text) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                expires_at \(types.integer) NOT NULL,
+                network \(types.text),
+                neighborhood \(types.text)
+            )\(types.strict)
+            """,
+            "CREATE INDEX password_links_address ON password_links (address, created_at)",
+            "CREATE INDEX password_links_age ON password_links (created_at)",
+        ]
     }
 
-    /// What users say of themselves; null until they do.
-    private static func profileClaims(_ dialect: Dialect) -> [String] {
-        ["ALTER TABLE accounts ADD COLUMN profile_claims \(ColumnTypes(dialect).text)"]
-    }
-
-    /// API keys; `version` is the highest of the provider when a key was added, rotated or revoked.
-    private static func keyTables(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
+    /// API keys, and the keys that grants are sealed with.
+    ///
+    /// `version` is the highest of the provider when a key was added, rotated or revoked.
+    private static func keyTables(_ types: ColumnTypes) -> [String] {
+        [
             """
             CREATE TABLE api_keys (
                 provider \(types.key) NOT NULL,
@@ -309,81 +268,18 @@ extension Schema {
             """,
             "CREATE INDEX api_keys_version ON api_keys (provider, version)",
             "CREATE INDEX api_keys_account ON api_keys (subject) WHERE is_account = 1",
-        ]
-    }
-
-    /// `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules have set;
-    /// `account_claims` the values of both together, by which accounts are found.
-    private static func accountClaims(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
-            "ALTER TABLE accounts ADD COLUMN claims \(types.text)",
-            "ALTER TABLE accounts ADD COLUMN rule_claims \(types.text)",
-            "ALTER TABLE accounts ADD COLUMN claims_version \(types.integer) NOT NULL DEFAULT 0",
-            "ALTER TABLE identities ADD COLUMN claims \(types.text)",
             """
-            CREATE TABLE account_claims (
-                account \(types.key) NOT NULL REFERENCES accounts (subject) ON DELETE CASCADE,
-                name \(types.key) NOT NULL,
-                value \(types.key) NOT NULL,
-                PRIMARY KEY (account, name, value)
+            CREATE TABLE grant_keys (
+                key_id \(types.key) PRIMARY KEY NOT NULL,
+                canary \(types.text) NOT NULL
             )\(types.strict)
             """,
-            "CREATE INDEX account_claims_value ON account_claims (name, value, account)",
-            "CREATE INDEX accounts_disabled ON accounts (subject) WHERE disabled_at IS NOT NULL",
         ]
     }
 
-    /// One-time links, and what users said of themselves when they registered; null for users added by an operator.
-    private static func passwordLinks(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
-            """
-            CREATE TABLE password_links (
-                number \(types.serial),
-                digest \(types.key) NOT NULL UNIQUE,
-                purpose \(types.integer) NOT NULL CHECK (purpose IN (1, 2)),
-                provider \(types.key) NOT NULL,
-                address \(types.key) NOT NULL,
-                hash \(types.text) NOT NULL,
-                claims \(types.text) NOT NULL,
-                created_at \(types.integer) NOT NULL,
-                expires_at \(types.integer) NOT NULL
-            )\(types.strict)
-            """,
-            "CREATE INDEX password_links_address ON password_links (address, created_at)",
-            "CREATE INDEX password_links_age ON password_links (created_at)",
-            "ALTER TABLE users ADD COLUMN claims \(types.text)",
-        ]
-    }
-
-    /// Since when a name is known to be its user's mailbox, and an account the user's alone; null until it is.
-    ///
-    /// Of users that were there before, those are known who have used a link of a registration. The network of a link's
-    /// request is stored as a digest. `departures` has the identities that have left their accounts.
-    private static func addressProofs(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
-            "ALTER TABLE users ADD COLUMN proved_at \(types.integer)",
-            "UPDATE users SET proved_at = created_at WHERE claims LIKE '%\"email_verified\":true%'",
-            "ALTER TABLE accounts ADD COLUMN reclaimed_at \(types.integer)",
-            "ALTER TABLE password_links ADD COLUMN network \(types.text)",
-            "ALTER TABLE password_links ADD COLUMN neighborhood \(types.text)",
-            """
-            CREATE TABLE departures (
-                provider \(types.key) NOT NULL,
-                subject \(types.key) NOT NULL,
-                departed_at \(types.integer) NOT NULL,
-                PRIMARY KEY (provider, subject)
-            )\(types.strict)
-            """,
-            "CREATE INDEX departures_age ON departures (departed_at)",
-        ]
-    }
-
-    private static func outboxTables(_ dialect: Dialect) -> [String] {
-        let types = ColumnTypes(dialect)
-        return [
+    /// The outbox.
+    private static func eventTables(_ types: ColumnTypes) -> [String] {
+        [
             """
             CREATE TABLE events (
                 id \(types.key) PRIMARY KEY NOT NULL,
@@ -408,6 +304,28 @@ extension Schema {
             "CREATE INDEX deliveries_due ON deliveries (hook, state, due_at, number)",
             "CREATE INDEX deliveries_subject ON deliveries (hook, subject, state, number)",
             "CREATE INDEX deliveries_event ON deliveries (event)",
+        ]
+    }
+
+    /// Work that is left of changes and who does it, notifications about identities, and the sessions whose end was
+    /// reported, so that no other reports it again.
+    private static func jobTables(_ types: ColumnTypes) -> [String] {
+        [
+            """
+            CREATE TABLE jobs (
+                number \(types.serial),
+                kind \(types.text) NOT NULL,
+                account \(types.key) NOT NULL,
+                provider \(types.key) NOT NULL,
+                data \(types.text) NOT NULL,
+                attempts \(types.integer) NOT NULL,
+                due_at \(types.integer) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                error \(types.text)
+            )\(types.strict)
+            """,
+            "CREATE INDEX jobs_due ON jobs (due_at, number)",
+            "CREATE INDEX jobs_account ON jobs (account, kind)",
             """
             CREATE TABLE leases (
                 name \(types.key) PRIMARY KEY NOT NULL,
@@ -415,6 +333,26 @@ extension Schema {
                 expires_at \(types.integer) NOT NULL
             )\(types.strict)
             """,
+            """
+            CREATE TABLE notifications (
+                provider \(types.key) NOT NULL,
+                id \(types.key) NOT NULL,
+                type \(types.text) NOT NULL,
+                subject \(types.key) NOT NULL,
+                event_at \(types.integer) NOT NULL,
+                received_at \(types.integer) NOT NULL,
+                outcome \(types.text) NOT NULL,
+                PRIMARY KEY (provider, id)
+            )\(types.strict)
+            """,
+            "CREATE INDEX notifications_received ON notifications (received_at)",
+            """
+            CREATE TABLE ended_sessions (
+                id \(types.key) PRIMARY KEY NOT NULL,
+                ended_at \(types.integer) NOT NULL
+            )\(types.strict)
+            """,
+            "CREATE INDEX ended_sessions_age ON ended_sessions (ended_at)",
         ]
     }
 
@@ -424,7 +362,6 @@ extension Schema {
         /// Text compared and ordered by its bytes.
         let key: String
         let integer: String
-        let bytes: String
         /// A primary key whose numbers ascend and are never used again.
         let serial: String
         let strict: String
@@ -432,10 +369,10 @@ extension Schema {
         init(_ dialect: Dialect) {
             switch dialect {
             case .sqlite:
-                (text, key, integer, bytes, strict) = ("TEXT", "TEXT", "INTEGER", "BLOB", " STRICT")
+                (text, key, integer, strict) = ("TEXT", "TEXT", "INTEGER", " STRICT")
                 serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
             case .postgresql:
-                (text, key, integer, bytes, strict) = ("text", "text COLLATE \"C\"", "bigint", "bytea", "")
+                (text, key, integer, strict) = ("text", "text COLLATE \"C\"", "bigint", "")
                 serial = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
             }
         }

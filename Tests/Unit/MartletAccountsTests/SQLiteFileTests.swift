@@ -1,10 +1,11 @@
 import Foundation
-import MartletAccounts
 import MartletCore
 import MartletJSON
 import MartletProvider
 import MartletTesting
 import Testing
+
+@testable import MartletAccounts
 
 @Suite(.timeLimit(.minutes(2))) struct SQLiteFileTests {
     /// The error code of starting a store at a path.
@@ -170,87 +171,22 @@ import Testing
         guard result.ending == .exited(0) else { throw TestFailure("sqlite3: \(result)") }
     }
 
-    /// SQL that downgrades a file to a version.
-    static let downgrades = [
-        (14, "\(toVersion14)DELETE FROM martlet_schema WHERE version > 14"),
-        (13, "\(toVersion13)DELETE FROM martlet_schema WHERE version > 13"),
-        (12, "\(toVersion12)DELETE FROM martlet_schema WHERE version > 12"),
-        (10, "\(toVersion10)DELETE FROM martlet_schema WHERE version > 10"),
-        (9, "\(toVersion9)DELETE FROM martlet_schema WHERE version > 9"),
-        (5, "\(toVersion5)DELETE FROM martlet_schema WHERE version > 5"),
-        (3, "\(toVersion3)DELETE FROM martlet_schema WHERE version > 3"),
-        (2, "\(toVersion2)DELETE FROM martlet_schema WHERE version > 2"),
-        (1, "\(toVersion2)DROP TABLE users; DELETE FROM martlet_schema WHERE version > 1"),
-    ]
-
-    /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers, digests of
-    /// addresses, profiles, API keys, proofs of addresses.
-    private static let toVersion14 =
-        "DROP TABLE departures; ALTER TABLE users DROP COLUMN proved_at; "
-        + "ALTER TABLE accounts DROP COLUMN reclaimed_at; ALTER TABLE password_links DROP COLUMN network; "
-        + "ALTER TABLE password_links DROP COLUMN neighborhood; "
-    private static let toVersion13 = toVersion14 + "DROP TABLE api_keys; "
-    private static let toVersion12 = toVersion13 + "ALTER TABLE accounts DROP COLUMN profile_claims; "
-    private static let toVersion10 =
-        toVersion12 + "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
-    private static let toVersion9 = toVersion10 + "DROP TABLE ended_sessions; "
-    private static let toVersion5 =
-        toVersion9 + "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "
-        + "DROP INDEX identities_check; "
-        + ["state", "state_at", "confirmed_at", "revoked_at", "notified_at", "check_at"]
-        .map { "ALTER TABLE identities DROP COLUMN \($0); " }.joined()
-        + ["deletion_at", "deletion_reason", "deletion_announced", "deleted_at"]
-        .map { "ALTER TABLE accounts DROP COLUMN \($0); " }.joined()
-        + "ALTER TABLE identities ADD COLUMN sealed_refresh_token BLOB; "
-        + "DROP TABLE password_links; ALTER TABLE users DROP COLUMN claims; DROP INDEX IF EXISTS users_disabled; "
-        + "DROP INDEX accounts_disabled; DROP TABLE account_claims; "
-        + ["claims", "rule_claims", "claims_version"].map { "ALTER TABLE accounts DROP COLUMN \($0); " }.joined()
-        + "ALTER TABLE identities DROP COLUMN claims; "
-    private static let toVersion3 =
-        toVersion5
-        + "DROP TABLE deliveries; DROP TABLE events; DROP TABLE leases; ALTER TABLE accounts DROP COLUMN disabled_at; "
-    private static let toVersion2 = toVersion3 + "ALTER TABLE identities DROP COLUMN last_login_at; "
-
-    @Test(arguments: downgrades)
-    func `migrates a file of an older version`(version: Int, downgrade: String) async throws {
+    @Test func `upgrades a file to the next version, in which the version before runs`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         let old = try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
-        try change(path, downgrade)
-        try await withStores(at: path) { stores in
-            #expect(try await stores[0].isKnown(identity("apple", "001")))
-            let users = try await stores[0].users()
-            #expect(users.isEmpty)
-            let before = LinkedIdentity(provider: "apple", linkedAt: noon, lastLoginAt: nil)
-            #expect(try await stores[0].linkedIdentities(of: old.subject) == [before])
-            try await stores[0].noteLogin(of: old.subject, with: "apple", at: UnixTime(seconds: 1_800_000_060))
-            let after = try await stores[0].linkedIdentities(of: old.subject)
-            #expect(after.map(\.lastLoginAt) == [UnixTime(seconds: 1_800_000_060)])
-            let transfers = try await stores[0].transfers.transferableIdentities(
-                of: "apple", to: nil, after: "", limit: 10)
-            #expect(transfers.map(\.subject) == ["001"] && transfers.first?.recorded == nil)
-        }
-    }
-
-    @Test func `knows who has proved an address before an update`() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.file("accounts.db")
-        try await withStores(at: path) { stores in
-            let claims: [(String, JSONObject)] = [
-                ("a@b.cd", ["email": "a@b.cd", "email_verified": true]), ("c@b.cd", ["email": "c@b.cd"]),
-                ("d@b.cd", ["name": "\"email_verified\":true"]),
-            ]
-            for (name, claims) in claims {
-                try await stores[0].addUser(
-                    UserRecord(name: name, key: name, hash: "x", isDisabled: false, claims: claims), at: noon)
-            }
-        }
-        try change(path, Self.downgrades[0].1)
-        try await withStores(at: path) { stores in
-            let users = try await stores[0].users()
-            #expect(users.map(\.name) == ["a@b.cd", "c@b.cd", "d@b.cd"])
-            #expect(users.map(\.provedAt) == [noon, nil, nil])
-        }
+        let (first, more) = (Schema(.sqlite), Migration(version: 2, statements: ["CREATE TABLE more (a TEXT)"]))
+        let next = Schema(.sqlite, first.migrations + [more])
+        let connection = try SQLiteConnection(path: path, for: .writing, busyTimeout: .seconds(1))
+        let versions = [
+            try connection.read(first.version), try connection.transact(next.upgrade),
+            try connection.transact(next.upgrade),
+        ]
+        #expect(versions == [1, 1, 2])
+        let rows = try connection.read(ReadOperation(queries: [Query(.plain("SELECT a FROM more"))]) { $0[0].count })
+        #expect(rows == 0)
+        let found = try await withStores(at: path) { stores in try await stores[0].known(identity("apple", "001")) }
+        #expect(found?.subject == old.subject)
     }
 
     @Test func `rejects a file of a newer version and leaves it unchanged`() async throws {
