@@ -48,8 +48,6 @@ extension ErrorCode {
     package static let accountsSchemaOutdated: ErrorCode = "accounts.schema_outdated"
     /// The schema is being migrated, or the migration waits for locks.
     package static let accountsMigrating: ErrorCode = "accounts.migrating"
-    /// The schema migration failed.
-    package static let accountsSchemaFailed: ErrorCode = "accounts.schema_failed"
     /// The database contains invalid data.
     package static let accountsCorrupt: ErrorCode = "accounts.corrupt"
     /// Any other database error.

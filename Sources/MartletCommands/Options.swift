@@ -15,8 +15,6 @@ struct Options: Sendable {
         /// The words before `--help`; `nil` if help was not requested.
         var helpTopic: [String]?
 
-        var wantsHelp: Bool { helpTopic != nil }
-
         init(message: String, helpTopic: [String]? = nil) {
             self.message = message
             self.helpTopic = helpTopic

@@ -28,13 +28,6 @@ extension Span where Element == UInt8 {
         return unsafe self[unchecked: index] == byte
     }
 
-    /// Whether `index` is in bounds and holds a byte over 0x20: neither white space nor a line end.
-    @inline(__always)
-    func hasVisible(at index: Int) -> Bool {
-        guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
-        return unsafe self[unchecked: index] > 0x20
-    }
-
     /// Whether `index` is in bounds and holds a space or tab.
     @inline(__always)
     func hasBlank(at index: Int) -> Bool {

@@ -32,7 +32,6 @@ enum FrameType {
     static let priority: UInt8 = 2
     static let reset: UInt8 = 3
     static let settings: UInt8 = 4
-    static let pushPromise: UInt8 = 5
     static let ping: UInt8 = 6
     static let goAway: UInt8 = 7
     static let windowUpdate: UInt8 = 8

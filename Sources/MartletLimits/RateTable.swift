@@ -80,12 +80,6 @@ internal import Synchronization
         }
     }
 
-    /// What a key would get, without taking a token.
-    package func peek(_ key: RateKey, _ rate: TokenRate, at now: Int64) -> TokenDecision {
-        var bucket = TokenBucket(fullAt: find(key).map { time($0) } ?? 0)
-        return bucket.take(rate, at: now)
-    }
-
     // MARK: Slots
 
     // A slot is the index of its key; its time is eight words further.

@@ -30,8 +30,6 @@ package struct IssuedCookie: Sendable {
 ///
 /// In everything else they are sessions like others: in lists, ends, limits, revocations and claims.
 package protocol CookieSessionStoring: SessionStoring {
-    /// The prefix of every cookie token: `mct_`.
-    static var cookiePrefix: String { get }
     /// Creates a session with a cookie token; the parameters are those of a session with other tokens.
     func createCookie(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,

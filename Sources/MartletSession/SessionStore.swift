@@ -10,8 +10,6 @@ package import MartletRedis
 package final class SessionStore: SessionStoring {
     /// The prefix of every access token.
     package static let accessPrefix = SessionToken.Kind.access.prefix
-    /// The prefix of every cookie token.
-    package static let cookiePrefix = SessionToken.Kind.cookie.prefix
 
     let policy: SessionPolicy
     let backend: any SessionBackend

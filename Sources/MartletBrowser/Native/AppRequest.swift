@@ -2,8 +2,6 @@ internal import MartletCore
 
 /// What an app wants from a sign-in in a browser (RFC 8252): where it ends, and how the app proves that it started it.
 package struct AppRequest: Sendable, Equatable {
-    /// The longest `redirect`.
-    package static let maximumRedirectBytes = 512
     /// The longest `state` of an app.
     package static let maximumStateBytes = 512
 

@@ -42,12 +42,6 @@ package enum AuthorizationValue: Sendable, Equatable {
     }
 }
 
-/// The token of a `Bearer` value, or nil where the scheme is another or the value is malformed.
-package func bearerToken(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange? {
-    guard case .bearer(let token) = AuthorizationValue(bytes, value) else { return nil }
-    return token
-}
-
 /// The range of the token in a value that begins with `Bearer` and a space; the token itself is not validated.
 ///
 /// For a lookup among tokens that were validated before; a miss goes through `AuthorizationValue`.

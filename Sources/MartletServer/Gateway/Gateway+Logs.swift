@@ -7,9 +7,6 @@ extension Gateway {
     /// Opens every log file again; for SIGUSR1, after a program such as logrotate has renamed them.
     package func reopenFiles() { services.files.reopenAll() }
 
-    /// The log level of the configuration, and one that was set at run time.
-    package var logLevels: LogLevels { services.levels.levels }
-
     /// Sets a log level instead of the configured one, and logs it.
     /// - Parameter span: how long; `nil` until a reload with another `log.level`.
     /// - Returns: what is in effect now.

@@ -60,9 +60,6 @@ package struct BrowserSetup: Sendable {
         }
     }
 
-    /// Whether apps may sign in.
-    var hasApps: Bool { !configuration.nativeRedirects.isEmpty }
-
     /// The URL of a provider's callback, as it is registered there.
     func callback(of provider: String) -> String { "\(configuration.origin.value)\(base)/callback/\(provider)" }
 

@@ -53,7 +53,7 @@ private let online = CommandOption.flag("online", "a flag")
             _ = try Options(arguments, command(values("config") + [online]))
             Issue.record("\(arguments) were accepted")
         } catch {
-            #expect(error.message == message && !error.wantsHelp)
+            #expect(error.message == message && error.helpTopic == nil)
         }
     }
 
@@ -80,7 +80,7 @@ private let online = CommandOption.flag("online", "a flag")
             _ = try Options(arguments, command(values("config"), words: 2))
             Issue.record("\(arguments) were accepted")
         } catch {
-            #expect(error.wantsHelp)
+            #expect(error.helpTopic != nil)
         }
     }
 

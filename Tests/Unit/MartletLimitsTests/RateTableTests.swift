@@ -26,15 +26,6 @@ import Testing
         }
     }
 
-    @Test func `a peek takes no token`() {
-        let table = RateTable(entries: 16)
-        let rate = TokenRate(count: 1, burst: 1)
-        #expect(table.peek(key(1), rate, at: 0).isAllowed)
-        #expect(table.take(key(1), rate, at: 0).isAllowed)
-        #expect(!table.peek(key(1), rate, at: 0).isAllowed)
-        #expect(table.peek(key(1), rate, at: Self.second).isAllowed)
-    }
-
     @Test func `a token that is given back can be taken again, and an unknown key has none to give`() {
         let table = RateTable(entries: 16)
         let rate = TokenRate(count: 1, burst: 1)
