@@ -1,5 +1,8 @@
 /// What the bytes of a shared library say about it, as the dynamic loader reads them: no section headers, which a
 /// stripped or forged file need not have.
+///
+/// Loading runs constructors as the user of `martlet check`, and fails without naming versions where symbols are
+/// missing; a second copy of Swift's library is loaded without an error. The bytes tell before any code runs.
 package struct ELFLibrary: Equatable {
     /// Libraries that it asks for (`DT_NEEDED`).
     package private(set) var needed: [String] = []
