@@ -10,15 +10,13 @@ struct DemoCommand: Command {
 
     private let listen: String?
     private let isSecure: Bool
-    private let plugins: PluginOption
     private let registry: ProviderRegistry
 
     /// - Throws: `UsageError` for an invalid address.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         listen = options["listen"]
         isSecure = options.has("tls")
-        plugins = PluginOption(options)
-        self.registry = program.registry
+        registry = program.registry
         guard let listen else { return }
         // It is inserted into a quoted string of the demo's configuration.
         guard SocketAddress(listen) != nil, !listen.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 == 0x24 })
@@ -31,7 +29,6 @@ struct DemoCommand: Command {
         do {
             let sink = try LogSink(.auto, descriptor: 2)
             let signals = try Signals.stream()
-            let registry = try loaded()
             let address = DemoAddress(listen, isSecure: isSecure)
             let demo = try await Demo(at: address, isSecure: isSecure, registry: registry, sink: sink)
             Output.line(try demo.page().text)
@@ -44,20 +41,6 @@ struct DemoCommand: Command {
             Output.error("martlet demo: \(error)\n")
             return .internalFault
         }
-    }
-
-    /// The registry with the providers of the libraries.
-    private func loaded() throws(DemoError) -> ProviderRegistry {
-        let registry: ProviderRegistry
-        do throws(PluginOption.Failure) { registry = try plugins.registry(addingTo: self.registry, for: "demo") } catch
-        {
-            throw DemoError(message: error.message, exit: .configuration)
-        }
-        let added = registry.kinds.filter { self.registry.factory(for: $0) == nil }
-        if !plugins.paths.isEmpty, !added.contains(where: { registry.factory(for: $0)?.makeSimulator != nil }) {
-            throw DemoError(message: "--plugin: no provider brings a simulator", exit: .configuration)
-        }
-        return registry
     }
 
     /// Waits for a signal and stops the demo; a second signal exits immediately.
@@ -87,15 +70,8 @@ extension DemoCommand {
                 "listen", "ADDRESS", .address,
                 "the gateway's address; default: 127.0.0.1:8080, or a free port if in use"),
             .flag("tls", "serve HTTPS with a generated certificate, and HTTP/2"),
-            .value(
-                "plugin", "FILE", .file,
-                "the shared library of a plugin, whose providers are tried with their simulators"
-            ).repeatable,
         ]
         grammar.example("martlet demo", "prints an address to open in a browser")
-        grammar.exits = [
-            .ok: "stopped by SIGTERM or SIGINT", .unavailable: "an address is in use",
-            .configuration: "a library cannot be used",
-        ]
+        grammar.exits = [.ok: "stopped by SIGTERM or SIGINT", .unavailable: "an address is in use"]
     }
 }

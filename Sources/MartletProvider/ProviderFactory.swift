@@ -7,14 +7,11 @@ package import MartletConfig
     package let grammar: ConfigurationGrammar?
     /// Whether its code is in a shared library: its calls are kept apart by default.
     package var isFromLibrary = false
-    /// Makes the simulator of a demo; `nil` if the plugin brings none.
-    package let makeSimulator: (@Sendable (SimulatorSite) throws -> Simulator)?
     private let prepareBlock: @Sendable (ConfigurationNode, String, inout Diagnostics) -> PreparedProvider?
 
     init<Plugin: Provider>(_ plugin: Plugin.Type) {
         kind = Plugin.kind
         grammar = Plugin.Configuration.grammar
-        makeSimulator = (plugin as? any Simulating.Type).map(Self.simulatorMaker)
         prepareBlock = { block, name, diagnostics in
             let title = "provider '\(name)'"
             guard let configuration = block.decode(Plugin.Configuration.self, title: title, into: &diagnostics) else {
@@ -25,12 +22,6 @@ package import MartletConfig
             diagnostics.add(found)
             return found.hasErrors ? nil : PreparedProvider(plugin, name: name, configuration: configuration)
         }
-    }
-
-    private static func simulatorMaker(
-        _ plugin: any Simulating.Type
-    ) -> @Sendable (SimulatorSite) throws -> Simulator {
-        { site in try plugin.simulator(at: site) }
     }
 
     /// Decodes and validates a block strictly, without I/O.

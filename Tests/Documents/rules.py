@@ -199,7 +199,6 @@ RULES = [
     Rule("WeChat.md", "martlet simulate wechat", serves=True),
     Rule("Password.md", "curl -d 'username=alice'", status=200, prints='"access_token":"mat_'),
     Rule("WeChat.md", "curl -d app=ios", status=200, prints='"provider":"wechat"'),
-    Rule("WritingAProvider.md", "martlet demo --plugin", excuse="serves the demo; SharedLibraryTests starts it and types its commands"),
     Rule("Plugins.md", "martlet plugin new Line", excuse="needs the collected API; SharedLibraryTests writes, builds and tests one"),
     Rule("Plugins.md", "cd Line && swift test", excuse="as above"),
     Rule("Plugins.md", "swift build -c release", excuse="as above"),

@@ -13,7 +13,6 @@ internal import MartletSimulator
 struct Demo {
     private let gateway: Gateway
     private let simulators: DemoSimulators
-    private let plugins: DemoPlugins
     private let simulatorLoops: [LoopGroup]
     private let folder: DemoFolder
     private let certificate: DemoCertificate?
@@ -32,10 +31,9 @@ struct Demo {
         do throws(StartError) {
             certificate = isSecure ? try DemoCertificate(in: folder) : nil
             simulators = try DemoSimulators(authority: certificate?.authorityFile)
-            plugins = try DemoPlugins(registry, folder, Logger(sink, minimum: .error))
-            let blueprint = try Self.blueprint(address, (simulators, plugins), folder, certificate, registry)
+            let blueprint = try Self.blueprint(address, simulators, folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
-            simulatorLoops = try simulators.start(gateway, and: plugins)
+            simulatorLoops = try simulators.start(gateway)
             try await gateway.start()
             try await Self.addUser(gateway)
         } catch {
@@ -45,18 +43,16 @@ struct Demo {
     }
 
     private static func blueprint(
-        _ address: DemoAddress, _ services: (simulators: DemoSimulators, plugins: DemoPlugins), _ folder: DemoFolder,
-        _ certificate: DemoCertificate?, _ registry: ProviderRegistry
+        _ address: DemoAddress, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
+        _ registry: ProviderRegistry
     ) throws(StartError) -> Blueprint {
-        let simulators = services.simulators
         let keys = try Self.keys(of: simulators.apple)
         let text = DemoConfiguration(
             listen: address.listen, origin: address.origin, apple: simulators.appleURL, weChat: simulators.weChatURL,
             webhook: simulators.webhookURL,
             webhookSecret: keys.webhook, folder: folder.path,
             appleKeyFile: try folder.write(keys.apple, to: "AuthKey.p8"),
-            accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate,
-            plugins: services.plugins.entries
+            accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate
         ).text
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: "demo", registry: registry, environment: { _ in nil })
@@ -105,8 +101,7 @@ struct Demo {
             gateway: gateway.addresses.first ?? "", origin: address.origin, admin: gateway.adminAddresses.first ?? "",
             apple: simulators.appleURL,
             weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
-            authority: certificate?.authorityFile,
-            plugins: plugins.entries, note: address.note)
+            authority: certificate?.authorityFile, note: address.note)
     }
 
     /// Writes the tokens that the printed commands send: a terminal is no place for them.

@@ -37,8 +37,6 @@ struct DemoConfiguration {
     let accountKeyFile: String
     /// The listener's certificate; `nil` is clear text.
     let certificate: DemoCertificate?
-    /// The providers that bring a simulator of their own.
-    let plugins: [DemoPlugins.Entry]
 
     var text: String {
         let tls = certificate.map {
@@ -76,7 +74,7 @@ struct DemoConfiguration {
                   mini: \(app(1))
                   website: \(app(2))
                   mp: \(app(3))
-              password: { kind: password, users: accounts }\(lines(plugins.map(\.providerLine)))
+              password: { kind: password, users: accounts }
             upstreams:
               echo: { endpoints: ["builtin:echo"] }
             routes:
@@ -109,13 +107,10 @@ struct DemoConfiguration {
                 match: { path: /v1/** }
                 auth: { providers: [apple, wechat, password], credentials: [session, direct] }
                 rewrite: { strip_prefix: /v1 }
-                upstream: echo\(lines(plugins.map(\.routeLine)))
+                upstream: echo
 
             """
     }
-
-    /// More lines of a block of the configuration.
-    private func lines(_ lines: [String]) -> String { lines.map { "\n  \($0)" }.joined() }
 
     /// The block for browsers.
     private func browser(_ origin: String) -> String {

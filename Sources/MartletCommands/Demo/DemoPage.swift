@@ -31,8 +31,6 @@ struct DemoPage {
     let folder: String
     /// The PEM file of the certificate authority; `nil` is clear text.
     let authority: String?
-    /// The providers that bring a simulator of their own.
-    let plugins: [DemoPlugins.Entry]
     /// Printed beside the gateway's address.
     let note: String?
 
@@ -46,7 +44,7 @@ struct DemoPage {
           operator  http://\(admin)/readyz
           Apple     \(apple)/auth/keys
           WeChat    \(weChat)/simulator/calls
-          events    \(webhook)\(plugins.map { "\n  \(Self.padded($0.kind)) \($0.url)" }.joined())
+          events    \(webhook)
 
         The upstream responds with the request as it received it. Look for "x-auth-subject" in the responses.
 
@@ -83,18 +81,7 @@ struct DemoPage {
     private var chapters: [Chapter] {
         // The simulated Apple sends notifications over TCP.
         [requests, signingIn, ending] + (gateway.hasPrefix("unix:") ? [] : [identities])
-            + (origin == nil ? [] : [browsers]) + plugins.map(chapter)
-    }
-
-    private func chapter(of plugin: DemoPlugins.Entry) -> Chapter {
-        Chapter(
-            title: plugin.kind,
-            steps: plugin.commands.map { command in
-                Step(
-                    expectation: command.expectation,
-                    command: command.path.map { curl($0, command.options) }
-                        ?? (["curl -i"] + command.options + [command.address ?? ""]).joined(separator: " "))
-            })
+            + (origin == nil ? [] : [browsers])
     }
 
     private var requests: Chapter {
@@ -320,14 +307,7 @@ struct DemoPage {
         "-d \"code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""
     }
 
-    /// As wide as the names above.
-    private static func padded(_ name: String) -> String {
-        name + String(repeating: " ", count: max(0, 9 - name.count))
-    }
-
-    private func curl(_ target: String, _ options: String...) -> String { curl(target, options) }
-
-    private func curl(_ target: String, _ options: [String]) -> String {
+    private func curl(_ target: String, _ options: String...) -> String {
         let socket = gateway.hasPrefix("unix:") ? ["--unix-socket '\(gateway.dropFirst(5))'"] : []
         let trust = authority.map { ["--cacert \($0)"] } ?? []
         return (["curl -i"] + trust + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")

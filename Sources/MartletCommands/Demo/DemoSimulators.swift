@@ -56,15 +56,14 @@ struct DemoSimulators {
     }
 
     /// A free port, for this machine alone.
-    static let anyPort = ListenerConfiguration(
+    private static let anyPort = ListenerConfiguration(
         address: Located(.ip(host: "127.0.0.1", port: 0), at: SourceLocation(file: "demo", line: 1, column: 1)),
         reusePort: false)
 
     /// Starts serving.
-    /// - Parameter plugins: the simulators of plugins.
-    func start(_ gateway: Gateway, and plugins: DemoPlugins) throws(StartError) -> [LoopGroup] {
+    func start(_ gateway: Gateway) throws(StartError) -> [LoopGroup] {
         var groups: [LoopGroup] = []
-        for (name, sockets) in sockets + plugins.sockets {
+        for (name, sockets) in sockets {
             groups.append(
                 try LoopGroup(
                     name, snapshot: gateway.graph.snapshot, sockets: sockets, resolved: [], services: gateway.services,

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import MartletTesting
 import Testing
 
@@ -45,7 +44,7 @@ import Testing
         try gateway.stop()
     }
 
-    /// The partner of the examples, with its simulator; built once.
+    /// The partner of the examples; built once.
     static let partner = Result {
         let folder = try TemporaryFolder()
         _ = try PluginStage.build(
@@ -82,44 +81,6 @@ import Testing
         // A library's calls are kept apart by default.
         #expect(try gateway.askAdmin("/metrics").text.contains(#"martlet_bulkhead_calls{provider="acme""#))
         try gateway.stop()
-    }
-
-    @Test func `are shown at work by the demo, with the simulator that they bring`() throws {
-        let (folder, library) = try Self.partnerFolder()
-        let demo = try ChildProcess(
-            Executable.martlet(), ["demo", "--listen", "127.0.0.1:0", "--plugin", folder.file(library)], output: folder)
-        try waitUntil("the demo prints its commands") { demo.output.contains("signed_partner ──") }
-        try waitUntil("all of them") { demo.output.hasSuffix("/signature'\n") }
-        #expect(demo.output.contains(#/\n  signed_partner http://127\.0\.0\.1:[1-9][0-9]*\n/#))
-        let chapter = try #require(demo.output.components(separatedBy: "── signed_partner ──").last)
-        let lines = chapter.split(separator: "\n").map(String.init)
-        let commands = zip(lines, lines.dropFirst()).filter { $1.hasPrefix("curl ") }
-        #expect(commands.map { $0.0.prefix(5) } == ["# 200", "# 401", "# 200"])
-        for (comment, command) in commands {
-            let result = try run("/bin/bash", ["-c", command.replacing("curl -i", with: "curl -s -i")])
-            #expect(result.output.hasPrefix("HTTP/1.1 \(comment.dropFirst(2).prefix(3)) "), "\(command)\n\(result)")
-            guard comment.contains("has signed") else { continue }
-            // The demo has accounts, so the subject is one of these.
-            #expect(result.output.contains(#""x-auth-provider":"signed_partner""#), "\(result)")
-        }
-        // The rest of the demo is there, too.
-        let first = String(try #require(demo.output.split(separator: "\n").first { $0.hasPrefix("curl ") }))
-        #expect(try run("/bin/bash", ["-c", first.replacing("curl -i", with: "curl -s -i")]).output.contains(" 200 "))
-        demo.kill(SIGTERM)
-        #expect(try demo.wait() == .exited(0))
-    }
-
-    @Test func `end the demo where they bring no simulator, or cannot be loaded`() throws {
-        let folder = try Self.folder()
-        for (library, reason) in [
-            ("libLine.so", "no provider brings a simulator"), ("libTaken.so", "[plugin.kind_exists]"),
-            ("none.so", "[plugin.file_unreadable]"),
-        ] {
-            let result = try run(
-                try Executable.martlet(), ["demo", "--listen", "127.0.0.1:0", "--plugin", folder.file(library)])
-            #expect(result.ending == .exited(78) && result.errorOutput.contains(reason), "\(result)")
-            #expect(result.output.isEmpty, "\(result)")
-        }
     }
 
     @Test func `are in the schema for editors`() throws {

@@ -1,10 +1,8 @@
 import MartletConfig
 import MartletCore
 import MartletCrypto
-import MartletJSON
 import MartletProvider
 import MartletProviderTesting
-import MartletTesting
 import SignedPartner
 import Testing
 
@@ -41,34 +39,5 @@ import Testing
         ]
         let report = await conformance.run()
         #expect(report.passes, "\(report)")
-    }
-
-    @Test func `has a partner in the demo, whose signatures it accepts`() async throws {
-        let folder = try TemporaryFolder()
-        let site = SimulatorSite(
-            url: "http://127.0.0.1:1", path: "/plugin/signed_partner/hello", folder: folder.path, clock: .system)
-        let simulator = try SignedPartnerProvider.simulator(at: site)
-        for (name, content) in simulator.files { try folder.write(bytes: content, to: name) }
-        var diagnostics = Diagnostics()
-        let node = ConfigurationNode.parse(
-            JSON.write(simulator.configuration), file: "demo", environment: { _ in nil }, into: &diagnostics)
-        let configuration = try #require(
-            node?.decode(SignedPartnerProvider.Configuration.self, title: "provider 'p'", into: &diagnostics),
-            "\(diagnostics)")
-        let provider = try SignedPartnerProvider(
-            configuration, context: .detached("p", clock: .system, hasUsers: false))
-        let signed = try await simulator.handler(SimulatedRequest(method: "GET", path: "/signature"))
-        #expect(signed.status == 200)
-        func authenticate(_ method: String) async throws(AuthenticationError) -> Identity {
-            let request = RequestFacts(method: method, host: "a.test", path: site.path)
-            return try await provider.authenticate(
-                Credential(header: signed.body),
-                in: AuthenticationContext(now: Clock.system.unixTime, deadline: .never, request: request))
-        }
-        #expect(try await authenticate("GET").providerSubject == "acme")
-        let error = await #expect(throws: AuthenticationError.self) { try await authenticate("DELETE") }
-        #expect(error?.code == "signed_partner.bad_signature")
-        #expect(try await simulator.handler(SimulatedRequest(method: "GET", path: "/")).status == 404)
-        #expect(simulator.demonstrations.map(\.status) == [200, 401, 200])
     }
 }
