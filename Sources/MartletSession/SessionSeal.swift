@@ -343,12 +343,12 @@ struct CookieGrace: Sendable {
 
 /// What a subject's session list shows of one session.
 struct SessionListing: Sendable {
-    /// The first byte of the current format; the original format began with a timestamp, whose first byte is 0.
+    /// The first byte.
     private static let version: UInt8 = 1
 
     let provider: String
     let created: Int64
-    /// The key of the last address; empty in the original format.
+    /// The key of the last address.
     let addressKey: [UInt8]
     let client: SessionClient
     /// Whether the session was bound to a key at its login.
@@ -372,20 +372,12 @@ struct SessionListing: Sendable {
             bytes.append(UInt8(truncatingIfNeeded: text.count))
             bytes += text
         }
-        // Instances that do not know the byte do not read what follows the texts.
         if isBound { bytes.append(1) }
         return bytes
     }
 
-    /// Decodes the current format, or the original one: a timestamp and the provider's name.
     init?(_ bytes: [UInt8]) {
-        guard bytes.first == Self.version else {
-            guard bytes.count >= 8, let provider = String(validating: bytes[8...], as: UTF8.self) else { return nil }
-            self.provider = provider
-            created = Int64(bigEndian: bytes[..<8])
-            (addressKey, client) = ([], SessionClient())
-            return
-        }
+        guard bytes.first == Self.version else { return nil }
         var rest = bytes.dropFirst()
         func read(_ count: Int) -> ArraySlice<UInt8>? {
             guard rest.count >= count else { return nil }

@@ -150,13 +150,6 @@ import Testing
         #expect(read.isBound && read.client == client && read.provider == "apple" && read.created == 1)
     }
 
-    @Test func `decodes a listing of the original format`() throws {
-        let old = [0, 0, 0x01, 0xA3, 0x18, 0x5C, 0x50, 0x7B] + Array("apple".utf8)
-        let listing = try #require(SessionListing(old))
-        #expect(listing.provider == "apple" && listing.created == 1_800_000_000_123)
-        #expect(listing.client == SessionClient() && listing.addressKey.isEmpty)
-    }
-
     @Test func `opens a sealed address only with its session's key`() throws {
         let six = (0..<16).map { UInt8($0) }
         for address in [client.address, six] {
