@@ -92,18 +92,18 @@ let rooms: [Room] = [
     Room(name: "MartletTLS", imports: ["MartletCore", "MartletCrypto", "COpenSSL"]),
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
-    Room(name: "MartletNames", imports: ["MartletCore", "MartletIO", "CCares", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(name: "MartletTracing", imports: ["MartletCore", "MartletJSON", "MartletFetch", "CCurl", "CLinux"]),
-    Room(name: "MartletHealth", imports: ["MartletCore", "MartletFetch", "CCurl"]),
     Room(
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "MartletTracing", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
-    Room(name: "MartletLimits", imports: ["MartletCore"]),
-    Room(name: "MartletBalancing", imports: []),
+    Room(name: "MartletTraffic", imports: ["MartletCore"]),
     Room(
-        name: "MartletMirror", imports: ["MartletCore", "MartletHTTP", "MartletFetch", "MartletBalancing", "CCurl"]),
+        name: "MartletUpstreams",
+        imports: [
+            "MartletCore", "MartletHTTP", "MartletIO", "MartletFetch", "MartletTraffic", "CCares", "CLinux", "CCurl",
+        ]),
     Room(
         name: "MartletProvider",
         imports: [
@@ -141,7 +141,7 @@ let rooms: [Room] = [
         name: "MartletRouter",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
-            "MartletBalancing", "MartletProvider", "CPCRE2",
+            "MartletTraffic", "MartletProvider", "CPCRE2",
         ]),
     Room(
         name: "MartletResponder",
@@ -149,17 +149,16 @@ let rooms: [Room] = [
     Room(
         name: "MartletAuthenticator",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletLimits",
-            "MartletBalancing", "MartletTracing", "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTraffic",
+            "MartletTracing", "MartletProvider", "MartletRouter", "MartletResponder",
         ]),
-    Room(name: "MartletReports", imports: []),
     Room(name: "MartletPages", imports: ["MartletCore"], isSmall: true),
     Room(
         name: "MartletProxy",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletBrowser", "MartletLimits", "MartletBalancing", "MartletMirror", "MartletTracing",
-            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "CLinux",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS",
+            "MartletHTTP2", "MartletIO", "MartletBrowser", "MartletTraffic", "MartletUpstreams", "MartletTracing",
+            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "CLinux",
         ]),
     .plugin("AppleProvider", ["MartletJOSE"]),
     .plugin("WeChatProvider"),
@@ -197,8 +196,8 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletResponder", "MartletReports",
-            "MartletCrypto", "CLinux", "CDashboard",
+            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletResponder", "MartletCrypto",
+            "CLinux", "CDashboard",
         ],
         isSmall: true,
         excludes: ["Dashboard"]),
@@ -206,14 +205,10 @@ let rooms: [Room] = [
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
-            "MartletIO", "MartletNames", "MartletFetch", "MartletHealth", "MartletBalancing", "MartletMirror",
-            "MartletTracing",
-            "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
-            "MartletIdentities",
-            "MartletBrowser", "MartletLimits", "MartletRouter", "MartletResponder", "MartletAuthenticator",
-            "MartletReports", "MartletPages", "MartletProxy", "MartletSignIn",
-            "MartletAdmin", "CLinux", "CStart",
+            "MartletIO", "MartletFetch", "MartletUpstreams", "MartletTracing", "MartletRedis", "MartletProvider",
+            "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession", "MartletIdentities",
+            "MartletBrowser", "MartletTraffic", "MartletRouter", "MartletResponder", "MartletAuthenticator",
+            "MartletPages", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux", "CStart",
         ],
         isSmall: true,
         testImports: ["MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),

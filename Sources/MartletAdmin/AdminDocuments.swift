@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletRedis
-internal import MartletReports
 internal import MartletResponder
 
 /// The documents of the admin listener: the state of everything, with the counters of the last ten minutes.

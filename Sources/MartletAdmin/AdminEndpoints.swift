@@ -2,7 +2,6 @@ internal import MartletAudit
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
-internal import MartletReports
 package import MartletResponder
 
 /// The endpoints of the admin listener; never served on a public one.

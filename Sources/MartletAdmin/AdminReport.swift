@@ -3,7 +3,7 @@ package import MartletCore
 package import MartletEvents
 package import MartletProvider
 package import MartletRedis
-package import MartletReports
+package import MartletResponder
 
 /// A snapshot of everything that the admin pages show, as plain values.
 // lint:large-type everything that the admin pages show

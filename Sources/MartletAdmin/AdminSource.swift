@@ -1,7 +1,7 @@
 package import MartletAudit
 package import MartletCore
 package import MartletJSON
-package import MartletReports
+package import MartletResponder
 
 /// The gateway, as the endpoints of its admin listener and the health checks of its public listeners use it.
 package protocol AdminSource: AnyObject, Sendable {

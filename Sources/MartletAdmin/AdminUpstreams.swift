@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletJSON
-internal import MartletReports
 internal import MartletResponder
 
 /// The outcome of a request to take an endpoint out of use, or to restore it.

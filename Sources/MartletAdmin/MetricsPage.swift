@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletEvents
 internal import MartletProvider
 internal import MartletRedis
-internal import MartletReports
 internal import MartletResponder
 
 /// `/metrics` in the Prometheus text format or as OpenMetrics, summed over the loops.

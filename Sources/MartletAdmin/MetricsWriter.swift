@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 
 /// The formats of the metrics.
 enum MetricsFormat {

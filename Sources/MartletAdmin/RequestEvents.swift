@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletJSON
-internal import MartletReports
+internal import MartletResponder
 
 /// Which requests a reader of `GET /events` wants: those whose access lines have these members.
 struct EventFilter: Sendable, Equatable {

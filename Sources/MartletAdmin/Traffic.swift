@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 
 /// The counters of all loops, summed.
 struct Traffic {

@@ -1,5 +1,5 @@
-import MartletBalancing
 import MartletConfig
+import MartletTraffic
 
 /// The upstreams that share the requests of a route.
 ///

@@ -2,7 +2,7 @@ internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
-internal import MartletReports
+internal import MartletResponder
 internal import MartletTLS
 
 /// Writes access lines where `log.access` says what they have, or which there are.

@@ -1,5 +1,5 @@
 internal import MartletAuthenticator
-internal import MartletReports
+internal import MartletResponder
 
 /// Exchanges that outlive their credential: tunnels, event streams, other long responses and uploads; and the other
 /// deadlines of tunnels and routes, which are checked with them.

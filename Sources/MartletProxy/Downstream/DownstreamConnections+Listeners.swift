@@ -4,7 +4,6 @@ internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
-internal import MartletReports
 internal import MartletResponder
 
 /// Listeners, and what they do not admit.

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP2
-internal import MartletReports
+internal import MartletResponder
 
 /// HTTP/2: streams are slots of their own, which refer to their connection.
 extension DownstreamConnections {

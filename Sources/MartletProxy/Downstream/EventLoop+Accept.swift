@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletIO
 internal import MartletProvider
-internal import MartletReports
+internal import MartletResponder
 
 /// Accepts downstream connections.
 ///

@@ -1,7 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
-internal import MartletReports
 internal import MartletResponder
 
 /// HTTP/2 downstream: reading and writing frames, and the requests on streams.

@@ -2,7 +2,6 @@ internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP2
 internal import MartletProvider
-internal import MartletReports
 internal import MartletResponder
 internal import MartletTLS
 

@@ -1,7 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
-internal import MartletReports
 internal import MartletResponder
 
 /// Streams and connections of HTTP/2 that end.

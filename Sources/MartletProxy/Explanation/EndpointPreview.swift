@@ -1,8 +1,8 @@
 internal import MartletAuthenticator
-internal import MartletBalancing
 package import MartletConfig
 package import MartletCore
 internal import MartletIO
+internal import MartletTraffic
 
 /// Which endpoint of an upstream a request would get, as far as the configuration and the request alone say it.
 package struct EndpointPreview: Sendable {

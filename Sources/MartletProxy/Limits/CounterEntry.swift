@@ -1,4 +1,4 @@
-internal import MartletLimits
+internal import MartletTraffic
 
 /// Where one thing is counted as under way. Unretained: counters live as long as the process.
 @safe struct CounterEntry {

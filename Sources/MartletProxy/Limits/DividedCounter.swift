@@ -1,6 +1,6 @@
 internal import MartletCore
-internal import MartletLimits
 internal import MartletProvider
+internal import MartletTraffic
 
 /// Counts what is under way at a time, over all event loops, and has networks of clients leave some of it to others.
 ///

@@ -1,6 +1,6 @@
 internal import MartletCore
-internal import MartletLimits
 internal import MartletProvider
+internal import MartletTraffic
 
 /// How an exchange is counted by the limits of its route.
 struct ExchangeLimits: ~Copyable {

@@ -1,5 +1,5 @@
 internal import MartletConfig
-internal import MartletLimits
+internal import MartletTraffic
 
 /// What the rate limits of one phase decided about a request: all of them pass it, or none counts it.
 struct LimitDecisions {

@@ -1,6 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
-internal import MartletLimits
+internal import MartletTraffic
 
 /// The limits of one phase of a request that waits for the store, and what was decided so far.
 ///

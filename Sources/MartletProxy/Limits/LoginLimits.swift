@@ -1,6 +1,6 @@
 package import MartletCore
-internal import MartletLimits
 package import MartletResponder
+internal import MartletTraffic
 
 /// The limits of logins, which the sign-in endpoints ask before they read a credential.
 package struct LoginLimits: Sendable {

@@ -1,5 +1,5 @@
 internal import MartletConfig
-internal import MartletLimits
+internal import MartletTraffic
 private import Synchronization
 
 /// What a limit counts: shared by its routes, and kept by a reload.

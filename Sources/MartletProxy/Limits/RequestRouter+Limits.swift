@@ -1,8 +1,8 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletLimits
 internal import MartletResponder
+internal import MartletTraffic
 
 /// Counts requests of routes with limits, and rejects those for which there is no room.
 extension RequestRouter {

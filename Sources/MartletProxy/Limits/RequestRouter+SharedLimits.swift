@@ -1,4 +1,4 @@
-internal import MartletLimits
+internal import MartletTraffic
 
 /// Counts requests in the store, where a route has limits that are shared.
 extension RequestRouter {

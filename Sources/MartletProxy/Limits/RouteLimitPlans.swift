@@ -1,8 +1,8 @@
 package import MartletConfig
 internal import MartletCore
-package import MartletLimits
-package import MartletReports
+package import MartletResponder
 internal import MartletRouter
+package import MartletTraffic
 
 /// The limits on requests of all routes, and what they count: shared by all loops, and kept by a reload.
 package struct RouteLimitPlans: Sendable {

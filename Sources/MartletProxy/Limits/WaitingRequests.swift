@@ -1,5 +1,5 @@
 internal import MartletAuthenticator
-internal import MartletLimits
+internal import MartletTraffic
 
 /// Resumes requests that have waited for the store.
 enum WaitingRequests {

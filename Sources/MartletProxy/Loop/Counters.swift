@@ -1,5 +1,4 @@
 internal import MartletCore
-internal import MartletReports
 internal import MartletResponder
 
 /// The counters of one loop.

@@ -1,5 +1,5 @@
 internal import MartletAuthenticator
-internal import MartletReports
+internal import MartletResponder
 
 /// Reports the counters of a loop.
 extension EventLoop {

@@ -4,9 +4,9 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
 package import MartletIO
-package import MartletMirror
 internal import MartletRouter
 package import MartletTracing
+package import MartletUpstreams
 
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
 /// nothing.

@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 
 /// The logs of one loop, and the IDs by which they name requests.
 struct LoopLogs: ~Copyable {

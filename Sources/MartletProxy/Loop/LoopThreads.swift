@@ -1,6 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
-internal import MartletMirror
+internal import MartletUpstreams
 
 /// What other threads do for a loop, and the mailbox with their results.
 struct LoopThreads: ~Copyable {

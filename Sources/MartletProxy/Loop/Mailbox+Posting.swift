@@ -1,6 +1,6 @@
 package import MartletAuthenticator
 package import MartletCore
-package import MartletReports
+package import MartletResponder
 
 /// The messages that the rest of the process may post.
 extension Mailbox {

@@ -2,7 +2,6 @@ private import CLinux
 internal import MartletAuthenticator
 internal import MartletCore
 package import MartletIO
-internal import MartletReports
 internal import MartletResponder
 private import Synchronization
 

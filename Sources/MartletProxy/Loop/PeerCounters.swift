@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 
 /// What is counted of requests by their upstream and by the provider of their credential.
 struct PeerCounters: ~Copyable {

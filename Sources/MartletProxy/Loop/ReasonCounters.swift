@@ -1,6 +1,5 @@
 internal import MartletCore
 internal import MartletProvider
-internal import MartletReports
 internal import MartletResponder
 
 /// Why requests ended as they did: each reason has an index, which a request is recorded with; 0 is "ok".

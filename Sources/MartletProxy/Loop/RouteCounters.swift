@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 
 /// Where the counters of a route are.
 struct RouteSlot: Sendable, BitwiseCopyable, Equatable {

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletHTTP
-internal import MartletMirror
 internal import MartletRouter
+internal import MartletUpstreams
 
 /// What is copied of a route's requests, and for which upstream.
 final class MirrorPlan: Sendable {

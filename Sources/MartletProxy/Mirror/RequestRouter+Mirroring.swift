@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletMirror
+internal import MartletUpstreams
 
 /// Copies of requests for another upstream, on routes with `mirror`.
 extension RequestRouter {

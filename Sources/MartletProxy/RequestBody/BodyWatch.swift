@@ -1,8 +1,8 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletCrypto
-internal import MartletMirror
 internal import MartletProvider
+internal import MartletUpstreams
 
 /// What looks at the body of a request while it streams: a comparison with the digest that its credential vouches for,
 /// and the copy for another upstream.

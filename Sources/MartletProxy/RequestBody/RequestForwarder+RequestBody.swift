@@ -1,8 +1,8 @@
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletMirror
 internal import MartletProvider
 internal import MartletResponder
+internal import MartletUpstreams
 
 /// Forwards the body of a request as it arrives.
 extension RequestForwarder {

@@ -1,7 +1,7 @@
 private import CLinux
-internal import MartletBalancing
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletTraffic
 
 /// Reads the head and the body of a response.
 extension ResponseReader {

@@ -1,8 +1,7 @@
-internal import MartletBalancing
 internal import MartletCore
-internal import MartletLimits
 internal import MartletProvider
 internal import MartletResponder
+internal import MartletTraffic
 
 /// Requests that are counted, and those that wait: for the time before a retry, or for a connection.
 extension RequestForwarder {

@@ -1,4 +1,4 @@
-internal import MartletBalancing
+internal import MartletTraffic
 
 /// What follows an attempt to send a request to an endpoint that has failed.
 enum RetryDecision: Equatable {

@@ -1,4 +1,4 @@
-internal import MartletReports
+internal import MartletResponder
 internal import MartletTracing
 
 /// Which requests of a loop are sampled, and the spans of those in progress.

@@ -1,7 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletReports
+internal import MartletResponder
 internal import MartletTracing
 
 /// The end of a sampled request: its own span, its access record, and the example in the metrics.

@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletReports
+internal import MartletResponder
 
 /// Tunnels, as far as they concern their exchange.
 extension Exchanges {

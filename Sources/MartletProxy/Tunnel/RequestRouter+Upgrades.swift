@@ -1,5 +1,5 @@
 internal import MartletConfig
-internal import MartletReports
+internal import MartletResponder
 internal import MartletRouter
 
 /// Upgrades (RFC 9110 §7.8): the offer in a request, which is authorized like any other request.

@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletReports
+internal import MartletResponder
 
 /// The upstream's 101 (Switching Protocols), which alone turns the two connections into a tunnel (RFC 9110 §7.8).
 extension ResponseReader {

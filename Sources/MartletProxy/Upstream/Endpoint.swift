@@ -1,6 +1,6 @@
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletIO
+internal import MartletTraffic
 
 extension UpstreamDirectory {
     /// One endpoint in this loop: its index is stable while it is configured.

@@ -1,8 +1,8 @@
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletResponder
+internal import MartletTraffic
 
 /// Chooses an endpoint, connects to it, and retries with another one.
 extension RequestForwarder {

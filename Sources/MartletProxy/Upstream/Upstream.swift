@@ -1,8 +1,8 @@
-internal import MartletBalancing
 package import MartletConfig
 internal import MartletCore
 package import MartletIO
 package import MartletTLS
+internal import MartletTraffic
 
 /// An upstream, as the loops use it.
 package struct Upstream: Sendable {

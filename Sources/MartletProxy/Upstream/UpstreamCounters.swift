@@ -1,7 +1,6 @@
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
-internal import MartletLimits
+internal import MartletTraffic
 
 /// What is counted of an upstream over all event loops, for `breaker` and `retries`.
 package final class UpstreamCounters: Sendable {

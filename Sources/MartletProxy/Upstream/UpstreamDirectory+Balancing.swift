@@ -1,5 +1,5 @@
-internal import MartletBalancing
 internal import MartletConfig
+internal import MartletTraffic
 
 /// Which endpoint gets a request, and what its outcome says of the endpoint.
 extension UpstreamDirectory {

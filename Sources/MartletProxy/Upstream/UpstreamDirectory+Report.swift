@@ -1,6 +1,6 @@
-internal import MartletBalancing
 internal import MartletIO
-internal import MartletReports
+internal import MartletResponder
+internal import MartletTraffic
 
 /// What the admin pages show of the endpoints.
 extension UpstreamDirectory {

@@ -1,7 +1,7 @@
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletTraffic
 
 /// The endpoints of a loop's upstreams: addresses, load, and recent failures.
 struct UpstreamDirectory: ~Copyable {

@@ -1,8 +1,8 @@
 internal import MartletCore
 internal import MartletHTTP
-internal import MartletLimits
 internal import MartletProvider
 internal import MartletRouter
+internal import MartletTraffic
 
 /// The request as it is sent to an endpoint.
 struct Forwarding: ~Copyable {

@@ -1,9 +1,9 @@
 internal import MartletAuthenticator
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletCore
 internal import MartletResponder
 internal import MartletRouter
+internal import MartletTraffic
 
 /// Header injection: forwards a request with the head that ``UpstreamHeadWriter`` writes.
 extension RequestRouter {

@@ -1,7 +1,7 @@
-internal import MartletBalancing
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletRouter
+internal import MartletTraffic
 
 /// The name with which a gateway signs in `Via` what it forwards, so that it knows a request that comes back.
 ///

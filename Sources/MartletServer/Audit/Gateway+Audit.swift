@@ -2,7 +2,7 @@ internal import MartletAdmin
 package import MartletAudit
 internal import MartletConfig
 internal import MartletCore
-internal import MartletReports
+internal import MartletResponder
 internal import MartletRouter
 internal import Synchronization
 

@@ -1,5 +1,5 @@
 internal import MartletAudit
-internal import MartletReports
+internal import MartletResponder
 
 /// Finds out from the counters of the event loops how often requests were rejected since the last look, by reason.
 struct RejectionWindow {

@@ -4,15 +4,14 @@ internal import MartletAudit
 internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
-internal import MartletHealth
 internal import MartletIdentities
 internal import MartletJOSE
-internal import MartletMirror
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
-package import MartletReports
+package import MartletResponder
 internal import MartletRouter
+internal import MartletUpstreams
 
 extension Gateway: AdminSource {
     package var adminHosts: [String] { graph.blueprint.configuration.admin?.hosts ?? [] }

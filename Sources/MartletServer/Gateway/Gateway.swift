@@ -7,12 +7,11 @@ internal import MartletEvents
 internal import MartletIO
 internal import MartletIdentities
 internal import MartletJOSE
-internal import MartletNames
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
-package import MartletReports
-internal import MartletResponder
+package import MartletResponder
+internal import MartletUpstreams
 
 /// The composition root: builds the object graph of a configuration, starts it, replaces it on reload, and shuts it
 /// down.

@@ -1,10 +1,10 @@
 internal import MartletAuthenticator
 package import MartletCore
 internal import MartletIO
-package import MartletMirror
 package import MartletProxy
-internal import MartletReports
+internal import MartletResponder
 package import MartletTracing
+package import MartletUpstreams
 
 /// The event loops that serve one kind of listener, each on its own thread.
 package final class LoopGroup: Sendable {

@@ -2,10 +2,10 @@ internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletCrypto
-internal import MartletLimits
 internal import MartletProvider
 package import MartletRedis
 package import MartletSession
+internal import MartletTraffic
 
 /// The store that instances share, its connections, and the messages that instances exchange over it.
 ///

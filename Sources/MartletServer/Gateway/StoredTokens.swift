@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletCrypto
-package import MartletLimits
 package import MartletRedis
+package import MartletTraffic
 
 /// Counts the tokens of shared limits in Redis.
 ///

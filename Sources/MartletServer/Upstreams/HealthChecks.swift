@@ -1,8 +1,8 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletHealth
 internal import MartletIO
 internal import MartletProxy
+internal import MartletUpstreams
 
 /// The health checks of the current configuration: one monitor for the process, which notifies every event loop.
 ///

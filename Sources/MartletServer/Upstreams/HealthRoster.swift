@@ -1,8 +1,8 @@
 internal import MartletConfig
 internal import MartletFetch
-internal import MartletHealth
 internal import MartletIO
 internal import MartletProxy
+internal import MartletUpstreams
 
 /// Which endpoints have health checks, and which of them are unhealthy.
 struct HealthRoster: Sendable {

@@ -1,9 +1,9 @@
-internal import MartletBalancing
 internal import MartletConfig
 internal import MartletFetch
 internal import MartletIO
-internal import MartletMirror
 internal import MartletProxy
+internal import MartletTraffic
+internal import MartletUpstreams
 
 /// Which upstreams get copies of requests, and which of their endpoints are to be used.
 struct MirrorRoster: Sendable {

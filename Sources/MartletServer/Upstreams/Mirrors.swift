@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletMirror
 internal import MartletProxy
+internal import MartletUpstreams
 
 /// The copies of requests for other upstreams, for all event loops of the process.
 final class Mirrors: Sendable {

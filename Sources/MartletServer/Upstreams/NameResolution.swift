@@ -1,8 +1,8 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
-internal import MartletNames
 internal import MartletProxy
+internal import MartletUpstreams
 
 /// The addresses of upstream host names: looked up again as often as they change, off the event loops.
 final class NameResolution: Sendable {

@@ -4,7 +4,7 @@ import MartletCore
 import MartletEvents
 import MartletProvider
 import MartletRedis
-import MartletReports
+import MartletResponder
 
 @testable import MartletAdmin
 

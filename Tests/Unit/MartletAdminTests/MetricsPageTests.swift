@@ -3,7 +3,7 @@ import MartletCore
 import MartletEvents
 import MartletProvider
 import MartletRedis
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletAdmin

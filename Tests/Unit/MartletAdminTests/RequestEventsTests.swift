@@ -1,4 +1,4 @@
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Synchronization
 import Testing

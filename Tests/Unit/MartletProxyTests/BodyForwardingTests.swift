@@ -1,6 +1,5 @@
 import MartletCore
 import MartletHTTP
-import MartletReports
 import MartletResponder
 import MartletTesting
 import Testing

@@ -2,7 +2,7 @@ import Glibc
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

@@ -1,6 +1,6 @@
 import MartletCore
 import MartletHTTP
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

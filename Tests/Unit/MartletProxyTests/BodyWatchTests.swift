@@ -1,9 +1,9 @@
 import MartletAuthenticator
 import MartletCore
 import MartletCrypto
-import MartletMirror
 import MartletProvider
 import MartletTesting
+import MartletUpstreams
 import Testing
 
 @testable import MartletProxy

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletHTTP
 import MartletProvider
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

@@ -3,7 +3,7 @@ import MartletAuthenticator
 import MartletConfig
 import MartletCore
 import MartletHTTP
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletProxy

@@ -1,5 +1,5 @@
 import MartletCore
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletProxy

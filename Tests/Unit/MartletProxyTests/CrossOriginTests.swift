@@ -1,6 +1,5 @@
 import MartletConfig
 import MartletHTTP
-import MartletReports
 import MartletResponder
 import Testing
 

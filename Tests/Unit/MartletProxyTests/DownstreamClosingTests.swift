@@ -1,7 +1,6 @@
 import MartletConfig
 import MartletCore
 import MartletHTTP
-import MartletReports
 import MartletResponder
 import Testing
 

@@ -3,7 +3,6 @@ import MartletCore
 import MartletHTTP
 import MartletHTTP2
 import MartletIO
-import MartletReports
 import MartletResponder
 import Testing
 

@@ -2,7 +2,6 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 import MartletHTTP2
-import MartletReports
 import MartletResponder
 import MartletTesting
 import Testing

@@ -1,6 +1,6 @@
-import MartletBalancing
 import MartletCore
 import MartletHTTP
+import MartletTraffic
 import Testing
 
 @testable import MartletProxy

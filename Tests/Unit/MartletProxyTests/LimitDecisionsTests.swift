@@ -1,4 +1,4 @@
-import MartletLimits
+import MartletTraffic
 import Testing
 
 @testable import MartletProxy

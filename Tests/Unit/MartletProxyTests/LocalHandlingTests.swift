@@ -3,7 +3,6 @@ import MartletCore
 import MartletHTTP
 import MartletIO
 import MartletProvider
-import MartletReports
 import MartletResponder
 import MartletTesting
 import Testing

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
-import MartletBalancing
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
+import MartletResponder
 import MartletRouter
+import MartletTraffic
 import Synchronization
 
 @testable import MartletProxy

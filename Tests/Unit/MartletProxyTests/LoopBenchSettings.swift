@@ -1,9 +1,9 @@
 import MartletCore
-import MartletLimits
-import MartletMirror
 import MartletProvider
 import MartletResponder
 import MartletRouter
+import MartletTraffic
+import MartletUpstreams
 
 @testable import MartletConfig
 @testable import MartletProxy

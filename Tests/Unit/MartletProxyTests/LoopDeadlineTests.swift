@@ -4,7 +4,7 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

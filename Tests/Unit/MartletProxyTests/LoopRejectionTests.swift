@@ -3,7 +3,6 @@ import MartletAuthenticator
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
 import MartletResponder
 import Testing
 

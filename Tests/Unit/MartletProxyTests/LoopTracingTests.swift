@@ -1,6 +1,6 @@
 import MartletConfig
 import MartletCore
-import MartletReports
+import MartletResponder
 import MartletTesting
 import MartletTracing
 import Testing

@@ -1,7 +1,7 @@
 import MartletConfig
 import MartletCore
-import MartletMirror
 import MartletTesting
+import MartletUpstreams
 import Testing
 
 @testable import MartletProxy

@@ -1,6 +1,5 @@
 import MartletCore
 import MartletProvider
-import MartletReports
 import MartletResponder
 import Testing
 

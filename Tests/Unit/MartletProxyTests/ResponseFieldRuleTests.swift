@@ -1,5 +1,5 @@
 import MartletConfig
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletProxy

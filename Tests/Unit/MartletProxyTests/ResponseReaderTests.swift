@@ -1,7 +1,7 @@
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

@@ -2,9 +2,8 @@ import MartletAuthenticator
 import MartletConfig
 import MartletCore
 import MartletHTTP
-import MartletLimits
-import MartletReports
 import MartletResponder
+import MartletTraffic
 import Testing
 
 @testable import MartletProxy

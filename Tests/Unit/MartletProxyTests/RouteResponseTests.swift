@@ -1,6 +1,6 @@
 import MartletConfig
 import MartletHTTP
-import MartletReports
+import MartletResponder
 import MartletTesting
 import Testing
 

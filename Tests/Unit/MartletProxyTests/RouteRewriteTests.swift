@@ -1,4 +1,4 @@
-import MartletReports
+import MartletResponder
 import MartletRouter
 import Testing
 

@@ -1,10 +1,9 @@
 import MartletAuthenticator
 import MartletConfig
 import MartletHTTP
-import MartletLimits
-import MartletReports
 import MartletResponder
 import MartletTesting
+import MartletTraffic
 import Synchronization
 import Testing
 

@@ -2,7 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletProxy

@@ -2,7 +2,6 @@ import Glibc
 import MartletCore
 import MartletHTTP
 import MartletIO
-import MartletReports
 import MartletResponder
 import Testing
 

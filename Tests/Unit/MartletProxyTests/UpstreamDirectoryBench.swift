@@ -1,8 +1,8 @@
-import MartletBalancing
 import MartletIO
-import MartletReports
+import MartletResponder
 import MartletRouter
 import MartletTLS
+import MartletTraffic
 
 @testable import MartletConfig
 @testable import MartletProxy

@@ -1,6 +1,6 @@
-import MartletBalancing
 import MartletConfig
 import MartletTLS
+import MartletTraffic
 import Testing
 
 @testable import MartletProxy

@@ -1,9 +1,9 @@
-import MartletBalancing
 import MartletConfig
 import MartletCore
 import MartletIO
 import MartletProvider
-import MartletReports
+import MartletResponder
+import MartletTraffic
 import Testing
 
 @testable import MartletProxy

@@ -3,7 +3,7 @@ import MartletCore
 import MartletHTTP
 import MartletHTTP2
 import MartletIO
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletProxy

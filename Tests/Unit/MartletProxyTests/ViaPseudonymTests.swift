@@ -1,4 +1,4 @@
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletConfig

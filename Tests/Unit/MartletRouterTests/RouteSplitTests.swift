@@ -1,5 +1,5 @@
-import MartletBalancing
 import MartletConfig
+import MartletTraffic
 import Testing
 
 @testable import MartletRouter

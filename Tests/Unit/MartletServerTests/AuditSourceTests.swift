@@ -2,7 +2,7 @@ import MartletAdmin
 import MartletAudit
 import MartletCore
 import MartletJSON
-import MartletReports
+import MartletResponder
 import Testing
 
 @testable import MartletServer

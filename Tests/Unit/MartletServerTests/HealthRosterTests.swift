@@ -6,8 +6,8 @@ import MartletProxy
 import MartletTesting
 import Testing
 
-@testable import MartletHealth
 @testable import MartletServer
+@testable import MartletUpstreams
 
 private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
     GatewayConfiguration.decode(text: Array(text.utf8), file: "test.yaml", environment: { _ in nil }, knownKinds: [])

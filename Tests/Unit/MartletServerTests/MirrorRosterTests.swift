@@ -2,8 +2,8 @@ import MartletConfig
 import MartletCore
 import MartletFetch
 import MartletIO
-import MartletMirror
 import MartletProxy
+import MartletUpstreams
 import Testing
 
 @testable import MartletServer

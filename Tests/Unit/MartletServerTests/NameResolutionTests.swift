@@ -1,9 +1,9 @@
 import MartletConfig
 import MartletCore
 import MartletIO
-import MartletNames
 import MartletProxy
 import MartletTesting
+import MartletUpstreams
 import Testing
 
 @testable import MartletServer

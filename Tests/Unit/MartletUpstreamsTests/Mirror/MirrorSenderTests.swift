@@ -3,7 +3,7 @@ import MartletFetch
 import MartletTesting
 import Testing
 
-@testable import MartletMirror
+@testable import MartletUpstreams
 
 /// Copies on their way, to servers that behave and to others.
 @Suite struct `The sender of copies` {

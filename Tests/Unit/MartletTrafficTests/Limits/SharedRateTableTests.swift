@@ -2,7 +2,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@testable import MartletLimits
+@testable import MartletTraffic
 
 /// A store in memory that responds when a test says so: the rules of the script, with one clock.
 final class ScriptedTokens: SharedTokenStoring {

@@ -1,7 +1,7 @@
 import MartletCore
 import Testing
 
-@testable import MartletHealth
+@testable import MartletUpstreams
 
 @Suite struct `The state of an endpoint by its probes` {
     struct Row: Sendable, CustomTestStringConvertible {

@@ -1,6 +1,6 @@
-package import MartletBalancing
 internal import MartletCore
 package import MartletFetch
+package import MartletTraffic
 
 /// An upstream that gets copies.
 package struct MirrorTarget: Sendable {

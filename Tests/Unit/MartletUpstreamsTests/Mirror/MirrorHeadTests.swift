@@ -1,7 +1,7 @@
 import MartletCore
 import Testing
 
-@testable import MartletMirror
+@testable import MartletUpstreams
 
 /// The head of a copy, from that of the original.
 @Suite struct `Heads of copies` {

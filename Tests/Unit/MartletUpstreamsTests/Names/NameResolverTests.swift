@@ -3,7 +3,7 @@ import MartletIO
 import MartletTesting
 import Testing
 
-@testable import MartletNames
+@testable import MartletUpstreams
 
 /// A resolver that asks a name server of the test's own.
 private final class Stage: Sendable {

@@ -1,4 +1,4 @@
-import MartletBalancing
+import MartletTraffic
 import Testing
 
 /// Which of several names gets a key.

@@ -3,7 +3,7 @@ import MartletFetch
 import MartletTesting
 import Testing
 
-@testable import MartletHealth
+@testable import MartletUpstreams
 
 /// One endpoint that is probed every 50 ms, and each failure changes its state.
 private final class Probed: Sendable {

@@ -3,7 +3,7 @@ import MartletFetch
 import MartletTesting
 import Testing
 
-@testable import MartletHealth
+@testable import MartletUpstreams
 
 private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
 

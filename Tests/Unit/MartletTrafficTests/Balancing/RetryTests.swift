@@ -1,5 +1,5 @@
 import Foundation
-import MartletBalancing
+import MartletTraffic
 import Testing
 
 @Suite struct `A retry budget` {

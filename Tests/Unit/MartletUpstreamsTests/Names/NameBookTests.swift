@@ -2,7 +2,7 @@ import MartletCore
 import MartletIO
 import Testing
 
-@testable import MartletNames
+@testable import MartletUpstreams
 
 private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
 private let request = NameRequest(NameQuestion(host: "api.test", family: .any), refresh: .seconds(30))

@@ -1,9 +1,9 @@
-import MartletBalancing
 import MartletCore
 import MartletFetch
+import MartletTraffic
 import Testing
 
-@testable import MartletMirror
+@testable import MartletUpstreams
 
 /// Which copies are sent, and where.
 @Suite struct `Copies that are sent` {

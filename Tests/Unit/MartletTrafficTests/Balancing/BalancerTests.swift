@@ -1,4 +1,4 @@
-import MartletBalancing
+import MartletTraffic
 import Testing
 
 @Suite struct `A balancer` {

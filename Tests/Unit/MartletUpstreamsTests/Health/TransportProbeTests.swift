@@ -3,7 +3,7 @@ import MartletFetch
 import MartletTesting
 import Testing
 
-@testable import MartletHealth
+@testable import MartletUpstreams
 
 /// Waits for the first result of a probe that is repeated every 50 ms.
 private func firstResult(_ request: ProbeRequest) throws -> ProbeResult {

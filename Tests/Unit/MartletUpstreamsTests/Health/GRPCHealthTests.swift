@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MartletHealth
+@testable import MartletUpstreams
 
 @Suite struct `The reply of a health service` {
     static let messages: [([UInt8], UInt64?)] = [

@@ -1,6 +1,6 @@
 import Dispatch
-import MartletLimits
 import MartletTesting
+import MartletTraffic
 import Synchronization
 import Testing
 

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MartletLimits
+@testable import MartletTraffic
 
 @Suite struct TokenLeaseTests {
     private static let millisecond: Int64 = 1_000_000

@@ -1,4 +1,4 @@
-import MartletBalancing
+import MartletTraffic
 import Testing
 
 /// An ejection that expectations may change.
