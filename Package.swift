@@ -222,7 +222,9 @@ let rooms: [Room] = [
             "CLinux", "CCurl",
         ],
         isSmall: true),
-    Room(name: "MartletTesting", imports: ["COpenSSL", "MartletJSON"], path: "Tests/Support", tests: false),
+    Room(
+        name: "MartletTesting", imports: ["COpenSSL", "MartletCore", "MartletJSON"], path: "Tests/Support", tests: false
+    ),
     Room(
         name: "MartletSessionTesting",
         imports: [

@@ -32,6 +32,22 @@ package func waitUntil(
     }
 }
 
+/// The same in a task, which leaves its thread to others meanwhile.
+package func eventually(
+    _ what: String, within limit: Duration = .seconds(30), _ condition: () async throws -> Bool
+) async throws {
+    let stopwatch = Stopwatch()
+    // What another task is about to do needs no time but its turn.
+    for _ in 0..<100 {
+        if try await condition() { return }
+        await Task.yield()
+    }
+    while try await !condition() {
+        guard stopwatch.undisturbed < limit else { throw TestFailure("after \(limit) still not: \(what)") }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
 /// Blocks this thread for a while; for tests whose subject is the passing of time.
 package func pause(_ span: Duration) {
     let (seconds, attoseconds) = span.components

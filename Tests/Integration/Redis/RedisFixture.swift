@@ -21,17 +21,6 @@ func withRedis<Result>(
     return try await body(client)
 }
 
-/// Waits until the condition holds, and lets other tests have the thread meanwhile.
-func eventually(
-    _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
-) async throws {
-    let stopwatch = Stopwatch()
-    while try !condition() {
-        guard stopwatch.undisturbed < limit else { throw TestFailure("after \(limit) still not: \(what)") }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-}
-
 /// The code a store call fails with.
 func failure(_ body: () async throws(StoreError) -> Void) async -> ErrorCode? {
     do {

@@ -140,14 +140,3 @@ func withSubscriber(
     try await subscriber.waitUntilConnected()
     try await body()
 }
-
-/// Waits until something holds.
-func eventually(
-    _ what: String, within limit: Duration = .seconds(30), _ holds: () async throws -> Bool
-) async throws {
-    let stopwatch = Stopwatch()
-    while try await !holds() {
-        guard stopwatch.undisturbed < limit else { throw TestFailure("not so: \(what)") }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-}

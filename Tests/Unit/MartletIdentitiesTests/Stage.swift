@@ -10,25 +10,6 @@ import MartletTesting
 
 @testable import MartletIdentities
 
-/// Time that a test advances.
-struct SimulatedTime: Sendable {
-    private let milliseconds = Box<Int64>(1_800_000_000_000)
-
-    var clock: Clock {
-        Clock(
-            unixTime: { [milliseconds] in UnixTime(seconds: milliseconds.value / 1000) },
-            monotonicTime: { [milliseconds] in MonotonicTime(nanoseconds: milliseconds.value * 1_000_000) },
-            unixMilliseconds: { [milliseconds] in milliseconds.value })
-    }
-
-    var now: Int64 { milliseconds.value }
-
-    func advance(by span: Duration) {
-        let amount = span.components.seconds * 1000 + span.components.attoseconds / 1_000_000_000_000_000
-        milliseconds.withLock { $0 += amount }
-    }
-}
-
 /// An issuer that a test scripts.
 final class ScriptedIssuer: Refreshing, Revoking, Unlinking, SigningIn {
     struct Configuration: ConfigurationDecodable {
