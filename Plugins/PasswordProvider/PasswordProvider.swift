@@ -34,7 +34,7 @@ public struct PasswordProvider: Provider {
     let singleFlight = SingleFlight<Identity>()
     /// Limits concurrent attempts: each makes several store requests before it queues for a hash, and a burst must not
     /// starve other users of the store.
-    private let attemptSlots = FairSemaphore(.passwordAttempts, permits: concurrentAttempts)
+    let attemptSlots = FairSemaphore(.passwordAttempts, permits: concurrentAttempts)
     /// The key of the MACs by which `singleFlight` identifies credentials; the credentials themselves are not stored.
     let flightKey: Secret
 

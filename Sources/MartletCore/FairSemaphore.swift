@@ -31,6 +31,9 @@ public final class FairSemaphore: Sendable {
         state = Lock(State(free: permits, waiting: FairQueue(limits)))
     }
 
+    /// How many wait.
+    package var waiting: Int { state.withLock { $0.waiting.count } }
+
     /// Waits for a permit, to be returned with ``release()``.
     /// - Returns: `false` when too many wait already; there is nothing to release then.
     public func acquire(as owner: WorkOwner) async -> Bool {

@@ -38,8 +38,8 @@ import Testing
             #expect(try await store.signIn(identity("apple", "001")).subject == account.subject)
             #expect(store.health.state == .ready && store.health.reconnects > 0)
         }
-        #expect(log.lines.contains { $0.hasPrefix("warning account store unavailable") })
-        #expect(log.lines.contains { $0.hasPrefix("info account store available again") })
+        #expect(log.texts.contains { $0.hasPrefix("warning account store unavailable") })
+        #expect(log.texts.contains { $0.hasPrefix("info account store available again") })
     }
 
     @Test func `starts without PostgreSQL and finds it later`() async throws {

@@ -30,7 +30,7 @@ struct Bench: Sendable {
     let time: TestTime
     let store: KeysInMemory
     let provider: APIKeyProvider
-    let log = LogInMemory()
+    let log = LogRecorder()
     /// The subjects about which decisions were invalidated; `*` for all.
     let invalidated = Box<[String]>([])
 
@@ -205,15 +205,5 @@ final class KeysInMemory: APIKeyStoring {
         return APIKeyChanges(
             version: page.last?.value ?? version, keys: page.compactMap { state.keys[$0.key] },
             isComplete: changed.count <= pageSize)
-    }
-}
-
-/// The logged lines.
-final class LogInMemory: LogWriting {
-    let lines = Box<[String]>([])
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let line = ([level.name, event] + fields.map { "\($0)=\($1)" }).joined(separator: " ")
-        lines.withLock { $0.append(line) }
     }
 }

@@ -15,7 +15,7 @@ import Testing
         var conformance = ProviderConformance(clock: bench.time.clock) { bench.provider }
         conformance.accepted = [Credential(bearer: Array(valid.utf8)), Credential(header: Array(valid.utf8))]
         conformance.rejected = [Credential(bearer: Array(revoked.utf8))]
-        conformance.log = { bench.log.lines.value.joined(separator: "\n") }
+        conformance.log = { bench.log.text }
         let report = await conformance.run()
         print("conformance api_key: \(report)")
         #expect(report.passes, "\(report)")

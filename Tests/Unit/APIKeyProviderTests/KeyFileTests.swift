@@ -60,7 +60,7 @@ import Testing
         await gateway.provider.follow()
         #expect(gateway.local(key) == "api_key.revoked" && gateway.local(other) == "shipping")
         #expect(gateway.invalidated.value == ["partners:billing"])
-        #expect(gateway.log.lines.value.last == "info keys file reloaded file=\(path) keys=2 changed=1")
+        #expect(gateway.log.texts.last == "info keys file reloaded file=\(path) keys=2 changed=1")
         #expect(try await command.provider.rotate(record.id, grace: .zero) == nil)
     }
 
@@ -74,12 +74,12 @@ import Testing
         await gateway.provider.follow()
         #expect(gateway.local(key) == "billing" && gateway.provider.health.state == .degraded)
         let line = "warning keys file unusable, keeping the previous keys file=\(path) reason=line 2: not a JSON object"
-        #expect(gateway.log.lines.value.count == 1 && gateway.log.lines.value[0].hasPrefix(line))
+        #expect(gateway.log.lines.count == 1 && gateway.log.texts[0].hasPrefix(line))
         // Commands do not overwrite what they cannot read.
         await #expect { try await command.issue() } throws: { ($0 as? StoreError)?.code == "api_key.file_unusable" }
         try write(text, mode: 0o640)
         await gateway.provider.follow()
-        #expect(gateway.log.lines.value.last?.contains("others than its owner") == true)
+        #expect(gateway.log.texts.last?.contains("others than its owner") == true)
         try FileManager.default.removeItem(atPath: path)
         await gateway.provider.follow()
         #expect(gateway.local(key) == "billing")

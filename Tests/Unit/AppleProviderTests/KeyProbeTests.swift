@@ -57,35 +57,17 @@ import Testing
         ("redirect_uri mismatch. The code was not issued to https://x.example.", .warning),
     ])
     func `comes with Apple's reason in the log`(text: String, level: LogLevel) async throws {
-        let lines = LogLines()
-        let bench = try Bench.withKey(Self.reply(400, "invalid_grant", text), logger: Logger(lines, minimum: .debug))
+        let log = LogRecorder()
+        let bench = try Bench.withKey(Self.reply(400, "invalid_grant", text), logger: Logger(log, minimum: .debug))
         #expect(try await bench.login(code: "a").code == "apple.code_rejected")
-        let line = try #require(lines.all.first { $0.event == "apple refused a grant" })
+        let line = try #require(log.lines.first { $0.event == "apple refused a grant" })
         #expect(line.level == level)
-        #expect(line.fields["error_description"] == text && line.fields["error"] == "invalid_grant")
-        #expect(line.fields["client_id"] == "com.example.app" && line.fields["key_id"] == "KEY1234567")
+        #expect(line["error_description"] == text && line["error"] == "invalid_grant")
+        #expect(line["client_id"] == "com.example.app" && line["key_id"] == "KEY1234567")
     }
 
     @Test func `is not given room for what does not belong into a log`() {
         #expect(IssuerText.make("a\n\u{1B}[2J\\é") == #"a\u{a}\u{1b}[2J\u{5c}\u{e9}"#)
         #expect(IssuerText.make(String(repeating: "x", count: 300)) == String(repeating: "x", count: 256) + "…")
-    }
-}
-
-/// Records lines.
-final class LogLines: LogWriting {
-    struct Line: Sendable {
-        let level: LogLevel
-        let event: String
-        let fields: [String: String]
-    }
-
-    private let lines = Box<[Line]>([])
-
-    var all: [Line] { lines.value }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let line = Line(level: level, event: event, fields: Dictionary(fields) { $1 })
-        lines.withLock { $0.append(line) }
     }
 }

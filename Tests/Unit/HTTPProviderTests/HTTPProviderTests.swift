@@ -16,7 +16,7 @@ private struct Bench {
 
     let provider: HTTPProvider
     let service = Service()
-    let log = LogLines()
+    let log = LogRecorder()
     let time = Box<Int64>(0)
 
     init(_ lines: String = accepts) throws {
@@ -74,16 +74,6 @@ private struct Bench {
         case .success: "active"
         case .failure(let error): "\(error.code) \(error.disposition)"
         }
-    }
-}
-
-/// Lines of the log, as text.
-private final class LogLines: LogWriting {
-    let lines = Box<[String]>([])
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let text = (["\(level.name) \(event)"] + fields.map { "\($0.0)=\($0.1)" }).joined(separator: " ")
-        lines.withLock { $0.append(text) }
     }
 }
 
@@ -459,7 +449,7 @@ private final class Service: HTTPCalling {
         bench.time.withLock { $0 = 10 }
         _ = await bench.code()
         #expect(
-            bench.log.lines.value == [
+            bench.log.texts == [
                 "info response of the service is not usable reason=status 404",
                 "info response of the service is not usable reason=active is missing or no boolean",
             ])

@@ -149,7 +149,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
             #expect(try await store.known(identity("wechat", "o:mini:1"))?.subject == second.subject)
             #expect(try await store.identities(of: first.subject) == [identity("wechat", "o:ios:1")])
             #expect(try await store.identities(of: second.subject) == [identity("wechat", "u:1", "o:mini:1")])
-            #expect(!log.lines.joined().contains("o:ios:1"))
+            #expect(!log.text.contains("o:ios:1"))
         }
     }
 

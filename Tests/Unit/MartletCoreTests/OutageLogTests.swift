@@ -89,24 +89,14 @@ import Testing
 }
 
 @Suite struct OutageReporterTests {
-    /// Records lines as text.
-    private final class Lines: LogWriting {
-        let all = Box<[String]>([])
-
-        func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-            let text = ([level.name, event] + fields.map { "\($0.0)=\($0.1)" }).joined(separator: " ")
-            all.withLock { $0.append(text) }
-        }
-    }
-
     @Test func `code and reason are compared, and what was not logged is counted`() {
         let seconds = Box<Int64>(0)
         let clock = Clock(
             unixTime: { UnixTime(seconds: 0) },
             monotonicTime: { MonotonicTime(nanoseconds: seconds.value * 1_000_000_000) })
-        let lines = Lines()
+        let log = LogRecorder()
         let reporter = OutageReporter(
-            "not read", end: "read again", clock: clock, logger: Logger(lines, minimum: .info, fields: [("host", "h")]))
+            "not read", end: "read again", clock: clock, logger: Logger(log, minimum: .info, fields: [("host", "h")]))
         reporter.succeeded()
         for (second, code, reason) in [(1, "io.a", "x"), (2, "io.a", "x"), (3, "io.a", "y"), (4, "io.b", "y")] {
             seconds.withLock { $0 = Int64(second) }
@@ -115,7 +105,7 @@ import Testing
         seconds.withLock { $0 = 10 }
         reporter.succeeded()
         #expect(
-            lines.all.value == [
+            log.texts == [
                 "warning not read host=h code=io.a reason=x", "warning not read host=h code=io.a reason=y unlogged=1",
                 "warning not read host=h code=io.b reason=y", "info read again host=h seconds=9",
             ])

@@ -54,20 +54,6 @@ final class ScriptedIssuer: KeyFetching {
     }
 }
 
-/// Keeps log lines about failures and their ends as text.
-final class LogLines: LogWriting {
-    private let kept = Box<[String]>([])
-
-    /// The lines so far, without the issuer's address.
-    var all: [String] { kept.value }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        guard level > .info || fields.contains(where: { $0.0 == "seconds" }) else { return }
-        let texts = fields.filter { $0.0 != "url" }.map { "\($0.0)=\($0.1)" }
-        kept.withLock { $0.append(([event] + texts).joined(separator: " ")) }
-    }
-}
-
 /// One instance's key cache with its surroundings.
 struct Instance {
     static let ttl = Duration.seconds(3600)
@@ -80,7 +66,7 @@ struct Instance {
     let keys: IssuerKeys
     let removed = Box<[KeyID]>([])
     let rotations = Box<[IssuerKeyRotation]>([])
-    let log = LogLines()
+    let log = LogRecorder()
 
     init(time: VirtualTime = VirtualTime(), issuer: ScriptedIssuer? = nil, store: StoreInMemory? = nil) throws {
         self.time = time
@@ -92,6 +78,13 @@ struct Instance {
             sleep: { try await time.sleep($0) },
             onKeysRemoved: { [removed] ids in removed.withLock { $0 += ids } },
             onRotation: { [rotations] rotation in rotations.withLock { $0.append(rotation) } })
+    }
+
+    /// The lines about failures and their ends, without the issuer's address.
+    var outages: [String] {
+        log.lines.filter { $0.level > .info || $0["seconds"] != nil }.map {
+            $0.description.replacing(" url=https://issuer.example/keys", with: "")
+        }
     }
 
     static func document(_ indices: [Int]) throws -> [UInt8] {

@@ -4,6 +4,7 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 import MartletResponder
+import MartletTesting
 import Testing
 
 @testable import MartletProxy
@@ -38,7 +39,9 @@ import Testing
         #expect(!bench.isAlive(client.downstream) && client.end.state == .closed)
         #expect(bench.counted().connections.proxyHeaderRejections == ["proxy_protocol.untrusted_peer": 1])
         #expect(
-            bench.lines.all == ["PROXY header rejected code=proxy_protocol.untrusted_peer client=192.0.2.1"])
+            bench.recorder.texts == [
+                "warning PROXY header rejected code=proxy_protocol.untrusted_peer client=192.0.2.1"
+            ])
     }
 
     @Test func `a handshake that fails is counted, logged and closed`() throws {
@@ -51,9 +54,9 @@ import Testing
         #expect(!bench.isAlive(first.downstream) && !bench.isAlive(second.downstream))
         #expect(bench.counted().handshakes == ["tls.bad_certificate": 1, "tls.handshake_timed_out": 1])
         #expect(
-            bench.lines.all == [
-                "TLS handshake failed code=tls.bad_certificate client=192.0.2.1",
-                "TLS handshake failed code=tls.handshake_timed_out client=192.0.2.1",
+            bench.recorder.texts == [
+                "debug TLS handshake failed code=tls.bad_certificate client=192.0.2.1",
+                "debug TLS handshake failed code=tls.handshake_timed_out client=192.0.2.1",
             ])
     }
 

@@ -6,37 +6,6 @@ import Testing
 
 @testable import MartletProxy
 
-/// Log lines as text, in the order in which they were written.
-private final class LineLog: LogWriting {
-    private let lines: AsyncStream<String>
-    private let continuation: AsyncStream<String>.Continuation
-
-    init() {
-        let made = AsyncStream<String>.makeStream()
-        lines = made.stream
-        continuation = made.continuation
-    }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let texts = fields.map { "\($0.0)=\($0.1)" }
-        continuation.yield(([level.name, event] + texts).joined(separator: " "))
-    }
-
-    /// Waits for so many lines.
-    func next(_ count: Int) async -> [String] {
-        var found: [String] = []
-        var iterator = lines.makeAsyncIterator()
-        while found.count < count, let line = await iterator.next() { found.append(line) }
-        return found
-    }
-
-    /// All lines that were written and not read.
-    func rest() async -> [String] {
-        continuation.finish()
-        return await next(.max)
-    }
-}
-
 /// Explains a credential with these outcomes, once the gate is open.
 private struct Explainer: Explaining {
     struct Configuration: ConfigurationDecodable {
@@ -48,13 +17,13 @@ private struct Explainer: Explaining {
 
     let accepts: [CredentialSource] = [.basic]
     let outcomes: [CheckOutcome]
-    let gate: Task<Void, Never>?
+    let gate: Gate?
     /// How often it was called.
     let calls = Box(0)
 
     init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) { self.init([]) }
 
-    init(_ outcomes: [CheckOutcome], gate: Task<Void, Never>? = nil) {
+    init(_ outcomes: [CheckOutcome], gate: Gate? = nil) {
         self.outcomes = outcomes
         self.gate = gate
     }
@@ -65,7 +34,7 @@ private struct Explainer: Explaining {
 
     func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome] {
         calls.withLock { $0 += 1 }
-        if let gate { await gate.value }
+        await gate?.pass()
         return outcomes
     }
 }
@@ -74,7 +43,9 @@ private struct Explainer: Explaining {
     private static let failed = CheckOutcome(check: "audience", failure: "test.bad_audience", detail: "other")
     private static let signature = CheckOutcome(check: "signature", failure: nil, detail: "")
 
-    private let log = LineLog()
+    private let log = LogRecorder()
+    /// How many lines were looked at.
+    private let read = Box(0)
 
     private func debug(_ minimum: LogLevel = .debug) -> DebugLog { DebugLog(Logger(log, minimum: minimum)) }
 
@@ -84,6 +55,14 @@ private struct Explainer: Explaining {
         debug.credentialRejected(
             requestID: requestID, error, provider: provider, credential: Credential(bearer: Array("secret".utf8)),
             in: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never))
+    }
+
+    /// Waits for so many more lines.
+    private func next(_ count: Int) async throws -> [String] {
+        let start = read.value
+        try await eventually("\(count) more lines are written") { log.lines.count >= start + count }
+        read.withLock { $0 += count }
+        return Array(log.texts[start..<start + count])
     }
 
     private func requestID(in line: String) -> String {
@@ -96,29 +75,26 @@ private struct Explainer: Explaining {
         #expect(debug(minimum).isOn == expected)
     }
 
-    @Test func `an event of a connection has its code and the client`() async {
+    @Test func `an event of a connection has its code and the client`() {
         debug().connection("TLS handshake failed", "tls.not_tls", client: "192.0.2.1")
-        let lines = await log.rest()
-        #expect(lines == ["debug TLS handshake failed code=tls.not_tls client=192.0.2.1"])
+        #expect(log.texts == ["debug TLS handshake failed code=tls.not_tls client=192.0.2.1"])
     }
 
-    @Test func `a retry names the upstream that has failed`() async {
+    @Test func `a retry names the upstream that has failed`() {
         debug().retry(requestID: "r1", upstream: "http://127.0.0.1:9000", reason: "upstream.reset")
-        let lines = await log.rest()
         #expect(
-            lines == ["debug retrying upstream request_id=r1 upstream=http://127.0.0.1:9000 reason=upstream.reset"])
+            log.texts == ["debug retrying upstream request_id=r1 upstream=http://127.0.0.1:9000 reason=upstream.reset"])
     }
 
-    @Test func `a rejected credential is logged with what is known about it, never with its text`() async {
+    @Test func `a rejected credential is logged with what is known about it, never with its text`() {
         let handle = ProviderHandle(Explainer([]), name: "tokens")
         let cause = StoreError(code: "store.full", message: "full")
         reject(.rejected("auth.bad_token"), in: debug())
         reject(.unavailable("auth.store", cause: cause), in: debug())
         reject(.unavailable("auth.store", cause: cause), by: handle, in: debug())
         reject(.unavailable("auth.store", cause: TestFailure("another kind of cause")), by: handle, in: debug())
-        let lines = await log.rest()
         #expect(
-            lines == [
+            log.texts == [
                 "debug credential rejected request_id=r1 code=auth.bad_token",
                 "debug credential rejected request_id=r1 code=auth.store cause=store.full",
                 "debug credential rejected request_id=r1 code=auth.store provider=tokens cause=store.full",
@@ -126,10 +102,10 @@ private struct Explainer: Explaining {
             ])
     }
 
-    @Test func `the provider explains which checks have failed`() async {
+    @Test func `the provider explains which checks have failed`() async throws {
         let explainer = Explainer([Self.signature, Self.failed])
         reject(.rejected("test.rejected"), by: ProviderHandle(explainer, name: "tokens"), in: debug())
-        let lines = await log.next(2)
+        let lines = try await next(2)
         #expect(
             lines == [
                 "debug credential rejected request_id=r1 code=test.rejected provider=tokens",
@@ -139,7 +115,7 @@ private struct Explainer: Explaining {
         #expect(explainer.calls.value == 1)
     }
 
-    @Test func `only the rejection of a credential is explained`() async {
+    @Test func `only the rejection of a credential is explained`() async throws {
         let explainer = Explainer([Self.failed])
         let handle = ProviderHandle(explainer, name: "tokens")
         let debug = debug()
@@ -148,35 +124,34 @@ private struct Explainer: Explaining {
         ] {
             reject(AuthenticationError("test.other", disposition), by: handle, in: debug)
         }
-        let others = await log.next(5)
+        let others = try await next(5)
         reject(.rejected("test.rejected"), by: handle, in: debug)
-        let explained = await log.next(2)
+        let explained = try await next(2)
         #expect(others.allSatisfy { $0 == "debug credential rejected request_id=r1 code=test.other provider=tokens" })
         #expect(explained.count == 2 && explainer.calls.value == 1)
     }
 
-    @Test func `sixteen explanations may be in progress, and further rejections have none`() async {
-        let (stream, opener) = AsyncStream<Void>.makeStream()
-        let gate = Task { for await _ in stream {} }
+    @Test func `sixteen explanations may be in progress, and further rejections have none`() async throws {
+        let gate = Gate()
         let explainer = Explainer([Self.failed], gate: gate)
         let handle = ProviderHandle(explainer, name: "tokens")
         let debug = debug()
         for number in 0..<20 { reject(.rejected("test.rejected"), by: handle, requestID: "r\(number)", in: debug) }
-        let rejections = await log.next(20)
-        opener.finish()
-        let explanations = await log.next(16)
+        let rejections = try await next(20)
+        gate.open()
+        let explanations = try await next(16)
         let explained = Set(explanations.map { requestID(in: $0) })
         #expect(rejections.count == 20 && rejections.allSatisfy { $0.hasPrefix("debug credential rejected") })
         #expect(explained == Set((0..<16).map { "request_id=r\($0)" }) && explainer.calls.value == 16)
     }
 
-    @Test func `an explanation that has ended makes way for another one`() async {
+    @Test func `an explanation that has ended makes way for another one`() async throws {
         let explainer = Explainer([Self.failed])
         let handle = ProviderHandle(explainer, name: "tokens")
         let debug = debug()
         for _ in 0..<100 {
             reject(.rejected("test.rejected"), by: handle, in: debug)
-            let lines = await log.next(2)
+            let lines = try await next(2)
             #expect(lines.count == 2)
         }
         #expect(explainer.calls.value == 100)

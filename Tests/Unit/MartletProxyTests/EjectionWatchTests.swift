@@ -1,15 +1,16 @@
 import MartletConfig
 import MartletCore
+import MartletTesting
 import Testing
 
 @testable import MartletProxy
 
 /// The lines about endpoints that are ejected and respond again.
 @Suite struct EjectionWatchTests {
-    private let lines = RecordedLines()
+    private let log = LogRecorder()
     private let watch: EjectionWatch
 
-    init() { watch = EjectionWatch(Logger(lines, minimum: .info)) }
+    init() { watch = EjectionWatch(Logger(log, minimum: .info)) }
 
     /// The endpoints of one loop, all of which report to the same watch.
     private func loop(_ number: Int = 0, endpoints count: Int) -> UpstreamDirectoryBench {
@@ -32,26 +33,28 @@ import Testing
         fail(first, 1)
         fail(second, 1)
         fail(first, 1, at: 2)
-        let ejected = "upstream endpoint ejected upstream=api endpoint=http://10.0.0.1 reason=refused failures=1"
-        #expect(lines.all == [ejected])
+        let ejected =
+            "warning upstream endpoint ejected upstream=api endpoint=http://10.0.0.1 reason=refused failures=1"
+        #expect(log.texts == [ejected])
         succeed(first, 1, at: 6)
         fail(second, 1, at: 6)
-        #expect(lines.all == [ejected])
+        #expect(log.texts == [ejected])
         succeed(second, 1, at: 7)
-        let back = "upstream endpoint responds again upstream=api endpoint=http://10.0.0.1 ejected_seconds=7"
-        #expect(lines.all == [ejected, back])
+        let back = "info upstream endpoint responds again upstream=api endpoint=http://10.0.0.1 ejected_seconds=7"
+        #expect(log.texts == [ejected, back])
         fail(second, 1, at: 9)
-        #expect(lines.all.count == 3)
+        #expect(log.lines.count == 3)
     }
 
     @Test func `failures say how many there were`() {
         let bench = loop(endpoints: 2)
         for _ in 0..<4 { fail(bench, 0, refused: false) }
-        #expect(lines.all.isEmpty)
+        #expect(log.lines.isEmpty)
         fail(bench, 0, refused: false)
         #expect(
-            lines.all == [
-                "upstream endpoint ejected upstream=api endpoint=http://10.0.0.0 reason=consecutive failures failures=5"
+            log.texts == [
+                "warning upstream endpoint ejected upstream=api endpoint=http://10.0.0.0 "
+                    + "reason=consecutive failures failures=5"
             ])
     }
 
@@ -59,7 +62,7 @@ import Testing
         let bench = loop(endpoints: 1)
         for _ in 0..<10 { fail(bench, 0) }
         succeed(bench, 0, at: 1)
-        #expect(lines.all.isEmpty)
+        #expect(log.lines.isEmpty)
     }
 
     @Test func `an endpoint that leaves the configuration is forgotten`() {
@@ -69,6 +72,6 @@ import Testing
         succeed(bench, 1, at: 1)
         // Requests under way may still fail.
         fail(bench, 1, at: 2)
-        #expect(lines.all.count == 1)
+        #expect(log.lines.count == 1)
     }
 }

@@ -2,6 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletIO
 import MartletResponder
+import MartletTesting
 import Testing
 
 @testable import MartletProxy
@@ -88,7 +89,7 @@ import Testing
         bench.admit(BenchText.get, on: client.downstream)
         let text = client.end.text()
         #expect(text == Self.unavailable && bench.counted().reasons == ["upstream.name_not_resolved": 1])
-        #expect(bench.lines.all.isEmpty && bench.active() == 0)
+        #expect(bench.recorder.lines.isEmpty && bench.active() == 0)
     }
 
     @Test func `a request goes to another endpoint when the first cannot be connected to`() throws {
@@ -98,8 +99,8 @@ import Testing
         let retried = forwarding(bench, exchange)
         #expect(retried.endpoint == 0 && retried.attempts == 2 && bench.phase(retried.upstream) == .connecting)
         #expect(
-            bench.lines.all == [
-                "retrying upstream request_id=\(BenchText.requestID(1)) upstream=http://upstream.test "
+            bench.recorder.texts == [
+                "debug retrying upstream request_id=\(BenchText.requestID(1)) upstream=http://upstream.test "
                     + "reason=upstream.name_not_resolved"
             ])
         #expect(bench.active(0) == 1 && bench.active(1) == 0)
@@ -119,7 +120,7 @@ import Testing
         let text = client.end.text()
         #expect(text == Self.unavailable && !bench.isAlive(exchange) && !bench.isAlive(second.upstream))
         #expect(bench.counted().reasons == ["upstream.refused": 1] && bench.failures(0) == 1)
-        #expect(bench.lines.all.count == 1)
+        #expect(bench.recorder.lines.count == 1)
     }
 
     @Test func `an endpoint that refused a connection is ejected for a second`() throws {
@@ -191,7 +192,7 @@ import Testing
         retry(bench, exchange, nothingSent: false)
         let text = client.end.text()
         #expect(isSent && text.hasPrefix("HTTP/1.1 502 Bad Gateway\r\n") && !bench.isAlive(exchange))
-        #expect(bench.lines.all.isEmpty)
+        #expect(bench.recorder.lines.isEmpty)
     }
 
     @Test func `a request whose response has started is not sent again`() throws {

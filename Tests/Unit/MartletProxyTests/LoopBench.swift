@@ -49,7 +49,7 @@ final class LoopBench {
     let mailbox: Mailbox
     let connections: ConnectionLimit
     let access: RecordedAccess
-    let lines: RecordedLines
+    let recorder: LogRecorder
     /// They stay open as long as the bench, whichever of them a test uses.
     private var ends: [BenchEnd] = []
 
@@ -61,12 +61,12 @@ final class LoopBench {
         let source = LoopBench.clock(time)
         let mailbox = try Mailbox()
         let poller = try Poller()
-        let (connections, access, lines) = (ConnectionLimit(), RecordedAccess(), RecordedLines())
+        let (connections, access, recorder) = (ConnectionLimit(), RecordedAccess(), LogRecorder())
         self.time = time
         self.mailbox = mailbox
         self.connections = connections
         self.access = access
-        self.lines = lines
+        self.recorder = recorder
         router = RequestRouter(head: RequestHead(maximumFields: 50))
         responses = ResponseReader()
         authenticator = Authenticator(snapshot.authentication)
@@ -79,7 +79,7 @@ final class LoopBench {
                 handshakePool: ThreadPool(.undivided, name: "bench", threads: 1, queue: 1, niceness: 0, clock: source),
                 mirror: settings.mirror),
             logs: LoopLogs(
-                access: access, debug: DebugLog(Logger(lines, minimum: .debug)),
+                access: access, debug: DebugLog(Logger(recorder, minimum: .debug)),
                 requestIDPrefix: 0x0123_4567_89AB_CDEF),
             counters: Counters())
         loop = LoopState(context, acceptor: Acceptor(connections: connections, listeners: []))

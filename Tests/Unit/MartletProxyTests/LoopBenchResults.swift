@@ -224,15 +224,3 @@ final class RecordedAccess: AccessLogging {
         written.withLock { $0 += text }
     }
 }
-
-/// Collects log lines, as `event name=value`.
-final class RecordedLines: LogWriting {
-    private let written = Mutex<[String]>([])
-
-    var all: [String] { written.withLock { $0 } }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let line = ([event] + fields.map { "\($0.0)=\($0.1)" }).joined(separator: " ")
-        written.withLock { $0.append(line) }
-    }
-}

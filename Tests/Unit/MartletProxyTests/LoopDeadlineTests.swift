@@ -27,7 +27,7 @@ import Testing
                 verifier: Verifier(threads: 1, clock: clock),
                 handshakes: ThreadPool(.undivided, name: "bench", threads: 1, queue: 1, niceness: 0, clock: clock),
                 connections: ConnectionLimit(), log: RecordedAccess(),
-                debug: DebugLog(Logger(RecordedLines(), minimum: .error)), clock: clock)
+                debug: DebugLog(.silent), clock: clock)
             self.time = time
             events = try EventLoop(setup)
         }

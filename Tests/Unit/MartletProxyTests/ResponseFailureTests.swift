@@ -4,6 +4,7 @@ import MartletCore
 import MartletHTTP
 import MartletIO
 import MartletResponder
+import MartletTesting
 import Testing
 
 @testable import MartletProxy
@@ -33,7 +34,7 @@ import Testing
         finish(bench, forwarded)
         let second = attached(bench, forwarded.exchange)
         #expect(!bench.isAlive(forwarded.upstream) && bench.phase(second) == .connecting && bench.failures() == 1)
-        #expect(bench.lines.all.count == 1 && forwarded.client.end.state == .open)
+        #expect(bench.recorder.lines.count == 1 && forwarded.client.end.state == .open)
     }
 
     @Test func `an endpoint that closes before it responds fails a request with effects`() throws {

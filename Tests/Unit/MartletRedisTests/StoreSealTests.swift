@@ -7,7 +7,7 @@ import Testing
 /// A seal on a clock of the test's own.
 private struct Stand {
     let now = Box<Int64>(1_800_000_000_000)
-    let log = LineBox()
+    let log = LogRecorder()
 
     var clock: Clock {
         let now = now
@@ -27,14 +27,6 @@ private struct Stand {
 
     func store(_ base: any SharedStoring, _ seal: StoreSeal, _ purpose: StorePurpose) -> any SharedStoring {
         SealedStore(base, seal: seal).partition(purpose, for: .gateway)
-    }
-}
-
-private final class LineBox: LogWriting {
-    let lines = Box<[[(String, String)]]>([])
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        lines.withLock { $0.append(fields) }
     }
 }
 
@@ -115,9 +107,9 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
         stored[stored.count - 1] = 8
         try await base.partition(.codes, for: .gateway).set(stored, for: "k", lifetime: minute)
         #expect(found(await store.value(for: "k")) == [8] && seal.failures.counts[.code] == 2)
-        #expect(stand.log.lines.value.count == 1)
-        let line = try #require(stand.log.lines.value.first)
-        #expect(line.contains { $0 == ("code", "store.bad_seal") } && line.contains { $0 == ("accepted", "true") })
+        #expect(stand.log.lines.count == 1)
+        let line = try #require(stand.log.lines.first)
+        #expect(line["code"] == "store.bad_seal" && line["accepted"] == "true")
     }
 
     @Test func `reads unsealed values until an instant`() async throws {
@@ -170,8 +162,8 @@ private func found(_ reply: StoreReply<[UInt8]>) -> [UInt8]? {
         for _ in 0..<3 { seal.rejected(.session) }
         stand.now.withLock { $0 += 1000 }
         seal.rejected(.claims)
-        let lines = stand.log.lines.value
-        #expect(lines.count == 2 && lines[1].contains { $0 == ("unlogged", "2") })
+        let lines = stand.log.lines
+        #expect(lines.count == 2 && lines[1]["unlogged"] == "2")
         #expect(seal.failures.counts[.session] == 3 && seal.failures.counts[.claims] == 1)
     }
 

@@ -136,14 +136,6 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
 }
 
 @Suite struct `Health checks of a process` {
-    private struct Lines: LogWriting {
-        let lines = Box<[String]>([])
-        func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-            let text = fields.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
-            lines.withLock { $0.append("\(level.name) \(event) \(text)") }
-        }
-    }
-
     private func upstream(
         _ url: String, _ more: String = "health_check: { interval: 100ms, unhealthy: 2 }"
     ) throws
@@ -160,8 +152,8 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
 
     @Test func `loops are notified of changes, and of what is unhealthy after a reload`() throws {
         let server = try ScriptedUpstream { try $0.respond(503) }
-        let lines = Lines()
-        let checks = HealthChecks(clock: .system, logger: Logger(lines, minimum: .info))
+        let log = LogRecorder()
+        let checks = HealthChecks(clock: .system, logger: Logger(log, minimum: .info))
         defer { checks.stop() }
         let seen = Box<[EndpointHealth]>([])
         checks.attach { new in seen.withLock { $0 += new } }
@@ -178,8 +170,8 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
         #expect(seen.value[2].isHealthy)
         checks.follow(upstreams, [])
         #expect(seen.value.count == 3)
-        try waitUntil("both changes are logged") { lines.lines.value.count == 2 }
-        let logged = lines.lines.value
+        try waitUntil("both changes are logged") { log.lines.count == 2 }
+        let logged = log.texts
         #expect(
             logged[0].hasPrefix(
                 "warning upstream endpoint unhealthy upstream=api endpoint=\(server.url) reason=status 503 healthy_"))
@@ -191,7 +183,7 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
 
     @Test func `without a block there are no probes any more`() throws {
         let server = try ScriptedUpstream { try $0.respond(503) }
-        let checks = HealthChecks(clock: .system, logger: Logger(Lines(), minimum: .info))
+        let checks = HealthChecks(clock: .system, logger: .silent)
         defer { checks.stop() }
         let seen = Box<[EndpointHealth]>([])
         checks.attach { new in seen.withLock { $0 += new } }
@@ -201,7 +193,9 @@ private func decode(_ text: String) -> (GatewayConfiguration?, Diagnostics) {
         #expect(seen.value.count == 2 && seen.value.last?.isHealthy == true)
         #expect(checks.counts.isEmpty)
         let probes = server.requests.count
-        pause(.milliseconds(300))
+        let other = try ScriptedUpstream { try $0.respond(200) }
+        checks.follow(try upstream(other.url), [])
+        try waitUntil("another one is probed again and again") { other.requests.count > 3 }
         #expect(server.requests.count == probes)
         // And with it again it starts as healthy.
         checks.follow(try upstream(server.url), [])

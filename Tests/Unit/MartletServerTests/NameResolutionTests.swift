@@ -8,28 +8,11 @@ import Testing
 
 @testable import MartletServer
 
-/// Waits without blocking, because lookups are tasks too.
-private func until(_ what: String, _ condition: () -> Bool) async throws {
-    let deadline = Deadline(in: .seconds(60))
-    while !condition() {
-        guard !deadline.hasPassed else { throw TestFailure("after 60 s still not: \(what)") }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-}
-
 @Suite struct `Addresses of upstream host names` {
-    private struct Lines: LogWriting {
-        let lines = Box<[String]>([])
-        func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-            let text = fields.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
-            lines.withLock { $0.append("\(level.name) \(event) \(text)") }
-        }
-    }
-
     private final class Stage: Sendable {
         let server: DNSServer
         let names: NameResolution
-        let lines = Lines()
+        let log = LogRecorder()
         /// What was published of changes, and of all names.
         let published = Box<[[ResolvedName]]>([])
         let reported = Box<[[ResolvedName]]>([])
@@ -41,7 +24,7 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
             loop = try ServiceLoop(name: "names")
             names = NameResolution(
                 NameResolver(on: loop, servers: server.address, deadline: deadline), clock: .system,
-                logger: Logger(lines, minimum: .info))
+                logger: Logger(log, minimum: .info))
             names.attach(
                 NameResolution.Observer(
                     changed: { [published] names in published.withLock { $0.append(names) } },
@@ -123,20 +106,20 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         let all = try upstreams("api: { endpoints: [\"http://a.test\", \"http://b.test\"] }")
         #expect(await stage.adopt(all) == ["api http://a.test: 10.0.0.1:80", "api http://b.test: 10.0.0.1:80"])
         stage.run()
-        try await until("both are looked up again") { stage.server.questions.count > 6 }
+        try await eventually("both are looked up again") { stage.server.questions.count > 6 }
         #expect(stage.published.value.isEmpty)
         stage.server.respond { [self] in $0.name == "a.test" ? a($0, 3, 2) : a($0, 1) }
-        try await until("the change is published") { !stage.published.value.isEmpty }
+        try await eventually("the change is published") { !stage.published.value.isEmpty }
         #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: 10.0.0.2:80 10.0.0.3:80"])
-        try await until("all are reported") { !stage.reported.value.isEmpty }
+        try await eventually("all are reported") { !stage.reported.value.isEmpty }
         #expect(
             stage.reported.value[0].map(Self.text) == [
                 "api http://a.test: 10.0.0.2:80 10.0.0.3:80", "api http://b.test: 10.0.0.1:80",
             ])
         let count = stage.server.questions.count
-        try await until("they are looked up further") { stage.server.questions.count > count + 6 }
+        try await eventually("they are looked up further") { stage.server.questions.count > count + 6 }
         #expect(stage.published.value.count == 1 && stage.reported.value.count == 1)
-        #expect(stage.lines.lines.value.isEmpty)
+        #expect(stage.log.lines.isEmpty)
     }
 
     @Test func `an unknown name has no addresses, and gets them when it is known`() async throws {
@@ -145,12 +128,12 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         #expect(await stage.adopt(all) == ["api http://a.test: "])
         stage.run()
         let count = stage.server.questions.count
-        try await until("it is looked up again") { stage.server.questions.count > count + 2 }
+        try await eventually("it is looked up again") { stage.server.questions.count > count + 2 }
         stage.server.respond { [self] in a($0, 1) }
-        try await until("it is published") { !stage.published.value.isEmpty }
+        try await eventually("it is published") { !stage.published.value.isEmpty }
         #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: 10.0.0.1:80"])
-        try await until("the end is logged") { stage.lines.lines.value.count == 2 }
-        let lines = stage.lines.lines.value
+        try await eventually("the end is logged") { stage.log.lines.count == 2 }
+        let lines = stage.log.texts
         #expect(
             lines[0]
                 == "warning upstream host name could not be resolved host=a.test code=resolver.name_unknown "
@@ -165,10 +148,10 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         _ = await stage.adopt(all)
         stage.server.respond { _ in .code(2) }
         stage.run()
-        try await until("the name has no address") { !stage.published.value.isEmpty }
+        try await eventually("the name has no address") { !stage.published.value.isEmpty }
         #expect(stopwatch.elapsed > .seconds(9))
         #expect(stage.published.value[0].map(Self.text) == ["api http://a.test: "])
-        #expect(stage.lines.lines.value.contains("warning upstream host name has no address any more host=a.test"))
+        #expect(stage.log.texts.contains("warning upstream host name has no address any more host=a.test"))
     }
 
     @Test func `silence delays a start until the deadline`() async throws {
@@ -176,7 +159,7 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         let text = (0..<200).map { "\"http://n\($0).test\"" }.joined(separator: ", ")
         let all = try upstreams("api: { endpoints: [\(text)] }")
         #expect(await stage.adopt(all).count == 200)
-        #expect(stage.lines.lines.value.count == 200)
+        #expect(stage.log.lines.count == 200)
     }
 
     @Test func `too many addresses are logged once`() async throws {
@@ -191,9 +174,9 @@ private func until(_ what: String, _ condition: () -> Bool) async throws {
         stage.names.follow(all) { #expect($0.first?.addresses.count == 1000) }
         stage.run()
         let count = stage.server.questions.count
-        try await until("it is looked up again") { stage.server.questions.count > count + 6 }
+        try await eventually("it is looked up again") { stage.server.questions.count > count + 6 }
         #expect(
-            stage.lines.lines.value == [
+            stage.log.texts == [
                 "warning upstream host name has too many addresses host=a.test addresses=1001 used=1000"
             ])
     }

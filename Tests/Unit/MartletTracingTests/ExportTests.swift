@@ -150,16 +150,11 @@ import Testing
         throws -> TraceExporter
     {
         let exporter = TraceExporter(
-            .init(version: "1", instance: "i"), clock: .system,
-            logger: Logger(SilentLog(), threshold: LogThreshold(.error)))
+            .init(version: "1", instance: "i"), clock: .system, logger: .silent)
         var target = ExportTarget(url: url, fields: fields)
         target.timeout = timeout
         try exporter.follow(target)
         return exporter
-    }
-
-    private final class SilentLog: LogWriting {
-        func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {}
     }
 
     @Test func `the exporter posts JSON with its fields, flushes at the end, and reads partial success`() async throws {

@@ -180,14 +180,14 @@ import Testing
     ]
 
     @Test func `what an issuer says about a login is in the log`() async throws {
-        let lines = Lines()
-        let bench = try Bench(Self.yaml(), issuer: ScriptedIssuer(), logger: Logger(lines, minimum: .debug))
+        let log = LogRecorder()
+        let bench = try Bench(Self.yaml(), issuer: ScriptedIssuer(), logger: Logger(log, minimum: .debug))
         let text = "AADSTS70008: expired\n\u{1B}[2J"
         bench.issuer.respond(at: Self.tokenURL, 400, ["error": "invalid_grant", "error_description": .string(text)])
         #expect(try await Self.complete(bench).code == "oidc.code_rejected")
         let page = ["error": "access_denied", "error_description": "AADSTS50105: not assigned"]
         _ = try await Self.complete(bench, page)
-        let said = lines.fields.value.filter { $0["error_description"] != nil }
+        let said = log.lines.filter { $0["error_description"] != nil }
         let texts = [#"AADSTS70008: expired\u{a}\u{1b}[2J"#, "AADSTS50105: not assigned"]
         #expect(said.map { $0["error_description"] } == texts)
         #expect(said.map { $0["error"] } == ["invalid_grant", "access_denied"])
@@ -318,13 +318,4 @@ extension Result where Success == RedirectOutcome, Failure == AuthenticationErro
     }
     var signIn: SignIn? { if case .success(.signedIn(let signIn)) = self { signIn } else { nil } }
     var isCancelled: Bool { if case .success(.cancelled) = self { true } else { false } }
-}
-
-/// The fields of lines.
-private final class Lines: LogWriting {
-    let fields = Box<[[String: String]]>([])
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        self.fields.withLock { $0.append(Dictionary(fields) { $1 }) }
-    }
 }

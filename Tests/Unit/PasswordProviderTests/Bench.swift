@@ -20,7 +20,7 @@ struct Bench: Sendable {
     let users: UsersInMemory
     let pool: ThreadPool
     let provider: PasswordProvider
-    let log = LogInMemory()
+    let log = LogRecorder()
     /// How often cached results were invalidated.
     let invalidations = Box(0)
 
@@ -278,19 +278,9 @@ final class UsersInMemory: UserRecordStoring {
     }
 }
 
-/// The logged lines.
-final class LogInMemory: LogWriting {
-    let lines = Box<[String]>([])
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let line = ([level.name, event] + fields.map { "\($0)=\($1)" }).joined(separator: " ")
-        lines.withLock { $0.append(line) }
-    }
-}
-
 extension Bench {
     static func makeContext(
-        _ services: ProviderContext.Services, _ log: LogInMemory, _ invalidations: Box<Int>
+        _ services: ProviderContext.Services, _ log: LogRecorder, _ invalidations: Box<Int>
     ) -> ProviderContext {
         let keys = ProviderContext.detached("x", services: services)
         return ProviderContext(

@@ -19,7 +19,7 @@ import Testing
         // Hashes are slow, and attempts are throttled: then every one of them is rejected without a hash.
         conformance.randomCount = 500
         conformance.verifiesBytes = false
-        conformance.log = { bench.log.lines.value.joined(separator: "\n") }
+        conformance.log = { bench.log.text }
         let report = await conformance.run()
         print("conformance password: \(report)")
         #expect(report.passes, "\(report)")

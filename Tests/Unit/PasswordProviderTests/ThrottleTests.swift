@@ -204,11 +204,9 @@ import Testing
 
     @Test func `attempts that wait for a hash cost none once their address is throttled`() async throws {
         let bench = try Bench(["throttle: { per_address: { attempts: 3, window: 10s } }"])
-        let isOpen = Box(false)
+        let gate = Gate()
         for _ in 0..<2 {
-            bench.pool.submit(until: .never) { _ in
-                while !isOpen.value { pause(.milliseconds(1)) }
-            }
+            bench.pool.submit(until: .never) { _ in gate.block() }
             while bench.pool.waiting > 0 { await Task.yield() }
         }
         let codes = Box<[ErrorCode?]>([])
@@ -226,7 +224,7 @@ import Testing
                     Array("failing\(number)".utf8), from: Bench.elsewhere)
                 if let attempt { await bench.provider.throttle.recordFailure(attempt) }
             }
-            isOpen.withLock { $0 = true }
+            gate.open()
         }
         #expect(codes.value == Array(repeating: "password.address_throttled", count: 5))
         #expect(await bench.logIn("alice", Bench.alice) == nil)
@@ -256,7 +254,7 @@ import Testing
             #expect(key.hasPrefix("test:provider:password:"))
             #expect(key.utf8.allSatisfy { (0x21...0x7E).contains($0) } && key.utf8.count < 100)
         }
-        let text = (keys + bench.log.lines.value).joined(separator: "\n")
+        let text = (keys + bench.log.texts).joined(separator: "\n")
         for secret in ["Planted", "planted", "alice"] { #expect(!text.contains(secret)) }
         #expect(!keys.contains { $0.contains("192.0.2") })
     }

@@ -28,7 +28,7 @@ struct Bench {
     let weChat: ScriptedWeChat
     let time: Time
     let store: any SharedStoring
-    let log = LogLines()
+    let log = LogRecorder()
 
     /// - Parameters:
     ///   - lines: further lines of the provider's block.
@@ -179,18 +179,6 @@ final class Time: Sendable {
     @Sendable func sleep(_ span: Duration) async {
         advance(span)
         await Task.yield()
-    }
-}
-
-/// Records log lines as one string.
-final class LogLines: LogWriting {
-    private let lines = Box<[String]>([])
-
-    var text: String { lines.value.joined(separator: "\n") }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        let parts = fields.map { "\($0)=\($1)" }
-        lines.withLock { $0.append("\(level.name) \(event) \(parts.joined(separator: " "))") }
     }
 }
 

@@ -43,7 +43,7 @@ struct Stand {
     let accounts = ScriptedAccounts()
     let sessions: ScriptedSessions
     let store: ScriptedStore
-    let lines = LogLines()
+    let lines = LogRecorder()
     let invalidations = Box(0)
     let endpoints: SignInEndpoints
 
@@ -120,19 +120,6 @@ struct Stand {
         let reply = await post("/auth/login/\(provider)", #"{"proof":"\#(person)"}"#)
         guard let token = reply["access_token"] else { throw TestFailure("no login: \(reply.summary)") }
         return token
-    }
-}
-
-/// Records log lines as one string.
-final class LogLines: LogWriting {
-    private let lines = Box<[String]>([])
-
-    var text: String { lines.value.joined(separator: "\n") }
-
-    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
-        lines.withLock { lines in
-            lines.append("\(level.name) \(event) " + fields.map { "\($0.0)=\($0.1)" }.joined(separator: " "))
-        }
     }
 }
 

@@ -1,1 +1,0 @@
-../../Unit/MartletAccountsTests/LogRecorder.swift
