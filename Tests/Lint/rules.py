@@ -50,6 +50,8 @@ def check_file(target, folder, allowed, targets, source):
     shipped = plugin or folder.startswith("Sources/")
     yield from check_imports(target["name"], plugin, shipped, allowed, targets, source)
     yield from check_sizes(source)
+    if folder.startswith("Tests/Unit/"):
+        yield from check_sleeping(source)
     if shipped:
         yield from check_traps(source)
         yield from check_prefixes(source)
@@ -156,6 +158,18 @@ def check_locks(name, source):
         return
     for match in FOREIGN_LOCK.finditer(source.code):
         yield source.line_of(match.start()), "foreign-lock", f"'{match.group(0).strip()}': use Lock, or a task"
+
+
+SLEEPING = re.compile(
+    r"\b(?:Task|Thread)\.sleep\b|\.sleep\((?:for|until|forTimeInterval|nanoseconds)\b"
+    r"|\b(?:usleep|(?:clock_)?nanosleep|pause)\(|(?<![.\w])(?<!func )sleep\(")
+
+
+def check_sleeping(source):
+    """A test that sleeps is slow where the time is too long, and fails where it is too short."""
+    for match in SLEEPING.finditer(source.code):
+        text = "a unit test sleeps: set its clock, or wait for what is to happen (Gate, eventually, waitUntil)"
+        yield source.line_of(match.start()), "sleeping-test", text
 
 
 GROUP = re.compile(r"^(?:readonly )?(clients|accounts)\+?='(.*)'$", re.MULTILINE)

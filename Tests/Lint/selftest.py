@@ -29,6 +29,7 @@ PACKAGE = {
         {"name": "Good", "path": "Sources/Good", "dependencies": [{"target": ["MartletCore", None]}]},
         {"name": "IntegrationTests", "path": "Tests/Integration", "dependencies": []},
         {"name": "Bad", "path": "Sources/Bad", "dependencies": []},
+        {"name": "BadTests", "path": "Tests/Unit/BadTests", "dependencies": []},
         {
             "name": "BadProvider", "path": "Plugins/BadProvider",
             "dependencies": [{"byName": ["MartletIO", None]}, {"byName": ["MartletProvider", None]}],
@@ -90,6 +91,11 @@ public struct Good: Hashable {
         "@Suite struct Blockings {\n    @Test(arguments: [1])\n    func `waits, too`(_ a: Int) async {}\n}\n"
         "@Suite struct AccountTests {\n    @Test func `waits`() async {}\n}\n"
     ),
+    "Tests/Unit/BadTests/Sleeping.swift": (
+        "try await Task.sleep(for: .seconds(1))\nusleep(5)\nThread.sleep(forTimeInterval: 1)\nunsafe nanosleep(&a, nil)\n"
+        "sleep(1)\npause(.seconds(1))\ntry await clock.sleep(until: end)\n"
+        "func sleep(_ span: Duration) {}\ntime.sleep(span)\n// Task.sleep\nlet a = \"sleep(1)\"\nlet pause = 1\n"
+    ),
     "test": "clients='IntegrationTests\\.(Redis'\nclients+='|`(A store)`)'\nreadonly accounts='IntegrationTests\\.Account'\n",
     "Sources/MartletIO/Fine.swift": "final class A: @unchecked Sendable {}\n",
 }
@@ -114,6 +120,7 @@ EXPECTED = {
     ("Sources/Bad/Documentation.swift", 2, "documentation"),
     ("Sources/Bad/Documentation2.swift", 2, "documentation"),
     ("Tests/Integration/Waiting.swift", 9, "test-group"),
+    *(("Tests/Unit/BadTests/Sleeping.swift", line, "sleeping-test") for line in range(1, 8)),
     ("Plugins/BadProvider/Import.swift", 2, "plugin-import"),
     ("Plugins/BundledProviders/Import.swift", 2, "plugin-import"),
 }

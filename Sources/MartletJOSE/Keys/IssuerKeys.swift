@@ -221,6 +221,9 @@ extension IssuerKeys {
         for waiter in ended.waiters { waiter.resume(returning: result) }
     }
 
+    /// How many wait for the refresh in progress.
+    var waiters: Int { state.withLock { $0.active?.waiters.count ?? 0 } }
+
     var cached: CachedKeys? { state.withLock { $0.cached } }
 
     func countFetch() { state.withLock { $0.fetches &+= 1 } }

@@ -39,8 +39,8 @@ package struct Services: Sendable {
 
     /// Starts the threads.
     /// - Throws: `StartError` if the system does not provide them.
-    package init(sink: LogSink, level: LogLevel) throws(StartError) {
-        clock = .system
+    package init(sink: LogSink, level: LogLevel, clock: Clock = .system) throws(StartError) {
+        self.clock = clock
         self.sink = sink
         levels = LogLevelControl(level, clock: clock)
         logger = Logger(sink, threshold: levels.threshold)

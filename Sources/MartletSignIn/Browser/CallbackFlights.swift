@@ -19,6 +19,9 @@ final class CallbackFlights: Sendable {
 
     private let waiting = Lock<[String: [Waiter]]>([:])
 
+    /// How many wait for the outcome of another one.
+    var waiters: Int { waiting.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+
     /// The outcome of `body`, or that of the identical way back which is being completed.
     /// - Parameter name: of the way back.
     func join(_ name: String, _ body: () async -> Outcome) async -> Outcome {

@@ -112,8 +112,3 @@ import Testing
         #expect(events.open(EventFilter([])) != nil)
     }
 }
-
-private func eventually(_ what: String, _ condition: () -> Bool) async throws {
-    for _ in 0..<1000 where !condition() { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(condition(), "\(what)")
-}

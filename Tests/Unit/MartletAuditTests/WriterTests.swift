@@ -36,10 +36,10 @@ import Testing
     @Test func `goes on after a destination was full, and says what is lost`() async throws {
         let (sink, total) = (MemorySink(), LostEvents())
         let writer = try writer(sink, total: total)
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 1 }
+        try await eventually("there are 1 lines") { sink.lines.withoutPeriodicHeads.count == 1 }
         sink.state.withLock { $0.failures = 1 }
         writer.add(event("usr_1"))
-        try await waitUntil { total.count == 1 }
+        try await eventually("an event is lost") { total.count == 1 }
         writer.add(event("usr_2"))
         await writer.end(within: .seconds(10))
         let found = result(sink.lines)
@@ -50,7 +50,7 @@ import Testing
         let (sink, total) = (MemorySink(failures: 2, retryLimit: .seconds(10)), LostEvents())
         let writer = try writer(sink, total: total)
         writer.add(event())
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 2 }
+        try await eventually("there are 2 lines") { sink.lines.withoutPeriodicHeads.count == 2 }
         await writer.end(within: .seconds(10))
         #expect(result(sink.lines).isGood && total.count == 0)
     }
@@ -58,10 +58,10 @@ import Testing
     @Test func `shows a gap where lines may or may not have arrived`() async throws {
         let (sink, total) = (MemorySink(isCertain: false), LostEvents())
         let writer = try writer(sink, total: total)
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 1 }
+        try await eventually("there are 1 lines") { sink.lines.withoutPeriodicHeads.count == 1 }
         sink.state.withLock { $0.failures = 1 }
         writer.add(event("usr_1"))
-        try await waitUntil { total.count == 1 }
+        try await eventually("an event is lost") { total.count == 1 }
         writer.add(event("usr_2"))
         await writer.end(within: .seconds(10))
         #expect(result(sink.lines).finding?.problem == .removed)
@@ -71,10 +71,10 @@ import Testing
         let sink = MemorySink()
         let writer = try writer(sink)
         writer.add(event())
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 2 }
+        try await eventually("there are 2 lines") { sink.lines.withoutPeriodicHeads.count == 2 }
         sink.state.withLock { $0.isMoved = true }
         writer.reopen()
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 4 }
+        try await eventually("there are 4 lines") { sink.lines.withoutPeriodicHeads.count == 4 }
         await writer.end(within: .seconds(10))
         #expect(causes(sink.lines) == [.start, nil, .rotation, .start, .end])
         let second = try #require(sink.lines.lastIndex { AuditLine($0)?.head?.opens == true })
@@ -85,9 +85,9 @@ import Testing
     @Test func `signs with a new key from the head on that says so`() async throws {
         let (sink, other) = (MemorySink(), try AuditKey())
         let writer = try writer(sink)
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 1 }
+        try await eventually("there are 1 lines") { sink.lines.withoutPeriodicHeads.count == 1 }
         writer.replace(other)
-        try await waitUntil { sink.lines.withoutPeriodicHeads.count == 2 }
+        try await eventually("there are 2 lines") { sink.lines.withoutPeriodicHeads.count == 2 }
         await writer.end(within: .seconds(10))
         #expect(causes(sink.lines) == [.start, .key, .end])
         #expect(result(sink.lines, trusting: [.forTests, other]).isGood)
@@ -98,7 +98,7 @@ import Testing
         let writer = try writer(sink, total: total)
         for _ in 0..<AuditQueue.maximumEvents + 500 { writer.add(event()) }
         #expect(total.count >= 400)
-        sink.isStuck.store(false, ordering: .relaxed)
+        sink.gate.open()
         await writer.end(within: .seconds(30))
     }
 
@@ -108,15 +108,7 @@ import Testing
         writer.add(event())
         await writer.end(within: .milliseconds(200))
         #expect(total.count == 1)
-        sink.isStuck.store(false, ordering: .relaxed)
-    }
-
-    private func waitUntil(_ holds: () -> Bool) async throws {
-        let deadline = Clock.system.monotonicTime + .seconds(20)
-        while !holds() {
-            try #require(Clock.system.monotonicTime < deadline, "it does not happen")
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        sink.gate.open()
     }
 }
 
@@ -125,12 +117,12 @@ private final class StuckSink: AuditSink {
     let name = "stuck"
     let retryLimit = Duration.zero
     let isCertain = true
-    let isStuck = Atomic(true)
+    let gate = Gate()
 
     func open() throws(AuditError) -> AuditStart { .new(torn: nil) }
 
     func write(_ lines: ArraySlice<OutputLine>, until isOver: @Sendable () -> Bool) -> WriteOutcome {
-        while isStuck.load(ordering: .relaxed) { pause(.milliseconds(1)) }
+        gate.block()
         return .written
     }
 
@@ -211,10 +203,7 @@ private final class StuckSink: AuditSink {
         second.record(AuditEvent(.reload))
         first.record(AuditEvent(.login))
         await first.end(within: .seconds(20))
-        let deadline = Clock.system.monotonicTime + .seconds(20)
-        while try lines(path).withoutPeriodicHeads.count < 5, Clock.system.monotonicTime < deadline {
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try await waitForLines(5, path)
         await second.end(within: .seconds(20))
         let found = result(try lines(path))
         #expect(found.isGood && found.lines - found.heads == 2 && second.lost == 0)
@@ -279,9 +268,7 @@ private final class StuckSink: AuditSink {
         let log = log()
         log.adopt(try log.prepare(plan("/dev/full")))
         for _ in 0..<20 { log.record(AuditEvent(.login)) }
-        let deadline = Clock.system.monotonicTime + .seconds(20)
-        while log.lost < 20, Clock.system.monotonicTime < deadline { try await Task.sleep(for: .milliseconds(10)) }
-        #expect(log.lost == 20)
+        try await eventually("all are lost") { log.lost == 20 }
         await log.end(within: .seconds(5))
     }
 
@@ -306,10 +293,8 @@ private final class StuckSink: AuditSink {
     }
 
     private func waitForLines(_ count: Int, _ path: String) async throws {
-        let deadline = Clock.system.monotonicTime + .seconds(20)
-        while (try? lines(path).withoutPeriodicHeads.count) != count {
-            try #require(Clock.system.monotonicTime < deadline, "\(path) never has \(count) lines")
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("\(path) has \(count) lines") {
+            (try? lines(path).withoutPeriodicHeads.count) == count
         }
     }
 }

@@ -27,8 +27,8 @@ import Testing
 
         let isQuick: Bool
         let subjectSource: SubjectSource
-        /// Waiting verifications are held until this is set.
-        let gate = Box(false)
+        /// Holds waiting verifications.
+        let gate = Gate()
 
         var accepts: [CredentialSource] { [.bearerPrefix("")] }
 
@@ -47,7 +47,7 @@ import Testing
         func authenticate(
             _ credential: Credential, in context: AuthenticationContext
         ) async throws(AuthenticationError) -> Identity {
-            while !gate.value { try? await Task.sleep(for: .milliseconds(5)) }
+            await gate.pass()
             throw .rejected("trusting.not_asked")
         }
     }
@@ -112,13 +112,13 @@ import Testing
         verifier.submit(job("known", 10_001, sink, target: target))
         verifier.submit(job("known", 10_002, sink, target: target, subjects: Naming()))
         verifier.submit(job("any", 10_003, sink, target: .sessions(Refusing())))
-        other.gate.withLock { $0 = true }
+        other.gate.open()
         verifier.submit(
             job("later", 10_004, sink, target: .provider(ProviderHandle(other, name: "other"))))
         let found = await results(sink, 4)
         #expect(found[10_001]?.subject == "known" && found[10_002]?.subject == "known")
         #expect(found[10_003]?.code == "refusing.refused" && found[10_004]?.code == "trusting.not_asked")
-        slow.gate.withLock { $0 = true }
+        slow.gate.open()
         #expect(await results(sink, limit).count == limit)
         verifier.submit(job("later", 10_005, sink, target: target))
         #expect(await results(sink, 1)[10_005]?.code == "trusting.not_asked")

@@ -1,5 +1,5 @@
 import Glibc
-import Synchronization
+import MartletTesting
 import Testing
 
 @testable import MartletCore
@@ -9,7 +9,7 @@ import Testing
     {
         let executor = BlockingExecutor(name: "blocking", threads: 3)
         let gate = Gate()
-        let tasks = (0..<5).map { _ in Task(executorPreference: executor) { gate.pass() } }
+        let tasks = (0..<5).map { _ in Task(executorPreference: executor) { gate.block() } }
         // Three block at the same time, whatever the number of processors; this task goes on meanwhile.
         while gate.waiting < 3 { await Task.yield() }
         #expect(executor.threads == 3)
@@ -33,7 +33,7 @@ import Testing
         for _ in 0..<3 {
             let value = await Task(executorPreference: executor) { 7 }.value
             #expect(value == 7)
-            while executor.threads > 0 { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the threads end") { executor.threads == 0 }
         }
     }
 
@@ -57,25 +57,5 @@ import Testing
         var name = [UInt8](repeating: 0, count: 32)
         let count = unsafe read(file, &name, name.count)
         return String(decoding: name.prefix(max(count, 0)).filter { $0 != 0x0A }, as: UTF8.self)
-    }
-}
-
-/// Blocks threads until it is opened, and counts them.
-private final class Gate: Sendable {
-    private let isOpen = Atomic(false)
-    private let inside = Atomic(0)
-    private let most = Atomic(0)
-
-    var waiting: Int { inside.load(ordering: .acquiring) }
-    /// How many were inside at a time.
-    var highest: Int { most.load(ordering: .acquiring) }
-
-    func open() { isOpen.store(true, ordering: .releasing) }
-
-    func pass() {
-        let now = inside.add(1, ordering: .acquiringAndReleasing).newValue
-        most.max(now, ordering: .acquiringAndReleasing)
-        while !isOpen.load(ordering: .acquiring) { usleep(500) }
-        inside.subtract(1, ordering: .acquiringAndReleasing)
     }
 }

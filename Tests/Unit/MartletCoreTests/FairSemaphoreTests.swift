@@ -42,16 +42,12 @@ import Testing
                 }
             }
             while rejected.value < 4 { await Task.yield() }
-            let hasStarted = Box(false)
             group.addTask {
-                hasStarted.withLock { $0 = true }
                 guard await semaphore.acquire(as: Self.other) else { return order.withLock { $0.append("rejected") } }
                 order.withLock { $0.append("other") }
                 semaphore.release()
             }
-            while !hasStarted.value { await Task.yield() }
-            // Until it waits; if that takes longer, it is served later and the test fails.
-            try? await Task.sleep(for: .milliseconds(100))
+            while semaphore.waiting < 3 { await Task.yield() }
             semaphore.release()
         }
         #expect(rejected.value == 4)

@@ -1,4 +1,5 @@
 import Glibc
+import MartletTesting
 import Testing
 
 @testable import MartletCore
@@ -58,7 +59,9 @@ private struct SplitMix: RandomNumberGenerator {
         let names = await Task(executorPreference: TaskLane(.endpoints)) {
             let before = Self.threadName()
             await Task.yield()
-            try? await Task.sleep(for: .milliseconds(1))
+            // Long enough that it waits for a timer of the threads.
+            let stopwatch = Stopwatch()
+            try? await eventually("time passes") { stopwatch.elapsed > .milliseconds(20) }
             async let child = Self.threadName()
             return [before, Self.threadName(), await child]
         }.value
@@ -101,13 +104,17 @@ private final class Counter: Sendable {
     @Test func `is repeated until it is stopped, and started once`() async throws {
         let (work, steps) = (RepeatedWork(), Counter())
         for _ in 0..<3 { work.start(after: Self.pause, { steps.add(1) }) }
-        while steps.value < 3 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("it is repeated") { steps.value >= 3 }
         await work.stop()
         let count = steps.value
-        try await Task.sleep(for: .milliseconds(20))
+        // As long as other work takes for twenty steps.
+        let (other, others) = (RepeatedWork(), Counter())
+        other.start(after: Self.pause, { others.add(1) })
+        try await eventually("the other work is repeated") { others.value >= 20 }
+        await other.stop()
         #expect(steps.value == count)
         work.start(after: Self.pause, { steps.add(1) })
-        while steps.value == count { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("it is repeated again") { steps.value > count }
         await work.stop()
     }
 

@@ -36,7 +36,8 @@ private func processorTime() -> Int {
                 let value = try? await pool.run(until: .never) { round }
                 precondition(value == round)
                 let before = processorTime()
-                usleep(200_000)
+                // A signal that never comes.
+                precondition(!ThreadSignal().wait(milliseconds: 200))
                 precondition(processorTime() - before < 100, "the threads of the pool do not sleep")
             }
         }
@@ -50,7 +51,7 @@ private func processorTime() -> Int {
                 let start = ContinuousClock.now
                 let value = await Task(executorPreference: executor) { round }.value
                 precondition(value == round && ContinuousClock.now - start < .seconds(2))
-                usleep(50_000)
+                precondition(!ThreadSignal().wait(milliseconds: 50))
             }
         }
     }

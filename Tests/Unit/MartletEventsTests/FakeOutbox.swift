@@ -22,6 +22,10 @@ final class FakeOutbox: OutboxStoring, LeaseStoring {
         /// The number of failures that were recorded.
         var failures = 0
         var releases = 0
+        /// How often a lease was asked for.
+        var asked = 0
+        /// The number of calls during an outage.
+        var refused = 0
         var dropped: [[String: Int]] = []
         var drops: [(hooks: [String], instant: Int64)] = []
     }
@@ -42,7 +46,11 @@ final class FakeOutbox: OutboxStoring, LeaseStoring {
     private func change<Value: Sendable>(
         _ body: (inout State) -> Value
     ) throws(StoreError) -> Value {
-        let value = state.withLock { state in state.isAvailable ? body(&state) : nil }
+        let value = state.withLock { state -> Value? in
+            if state.isAvailable { return body(&state) }
+            state.refused += 1
+            return nil
+        }
         guard let value else { throw FakeOutbox.outage }
         return value
     }
@@ -120,6 +128,7 @@ final class FakeOutbox: OutboxStoring, LeaseStoring {
 
     func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
         try change { state in
+            state.asked += 1
             if state.leases[name] == nil { state.leases[name] = owner }
             return state.leases[name] == owner
         }

@@ -32,15 +32,6 @@ private func running(
     try result.get()
 }
 
-private func eventually(_ what: String, _ condition: () -> Bool) async throws {
-    // Far beyond what it takes: another attempt follows after a second or two, on a machine that is busy later.
-    let deadline = Deadline(in: .seconds(40))
-    while !condition() {
-        guard !deadline.hasPassed else { throw TestFailure("not in time: \(what)") }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct WebhookDelivererTests {
     @Test func `posts signed CloudEvents and removes them`() async throws {
         let (outbox, receiver) = (FakeOutbox(), FakeReceiver())
@@ -87,7 +78,7 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
         let outbox = FakeOutbox()
         let receiver = FakeReceiver { call, _ in
             if call.headers.contains(where: { $0.value == "e1" }) {
-                try? await Task.sleep(for: .seconds(30))
+                await Gate.untilCancelled()
                 return .failure(HTTPCallError(code: "fetch.cancelled", message: "cancelled"))
             }
             return status204
@@ -109,15 +100,22 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
         let outbox = FakeOutbox()
         let isUp = Box(false)
         let receiver = FakeReceiver { _, _ in isUp.value ? status204 : status503 }
-        let now = Clock.system.unixMilliseconds
-        let subject = try deliverer(outbox, receiver)
+        let time = SimulatedTime()
+        let subject = try deliverer(outbox, receiver, clock: time.clock)
         try await running(subject) {
-            outbox.add((1...500).map { delivery($0, of: "s\($0)", created: now) })
-            try await Task.sleep(for: .milliseconds(2500))
-            // The first attempts are concurrent.
-            #expect(outbox.state.value.failures <= WebhookDeliverer.concurrency + 16)
+            outbox.add((1...500).map { delivery($0, of: "s\($0)", created: time.now) })
+            // The first attempts are concurrent, and each of seven failures lets another one begin.
+            let first = WebhookDeliverer.concurrency + 7
+            try await eventually("it counts as down") { outbox.state.value.failures == first }
+            for second in 1...3 {
+                time.advance(by: .seconds(1))
+                outbox.observers.signal()
+                try await eventually("there is one more attempt") { outbox.state.value.failures == first + second }
+            }
             #expect(subject.status.failure == "events.status: status 503")
             isUp.withLock { $0 = true }
+            time.advance(by: .seconds(60))
+            outbox.observers.signal()
             try await eventually("everything is delivered") { outbox.open.isEmpty }
             try await eventually("it is well again") { subject.status.failure == nil }
         }
@@ -125,17 +123,16 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
 
     @Test func `records confirmations together that come together`() async throws {
         let outbox = FakeOutbox()
-        let sent = Box(0)
-        let receiver = FakeReceiver { _, _ in
-            sent.withLock { $0 += 1 }
-            while sent.value < 10 { try? await Task.sleep(for: .milliseconds(1)) }
+        let gate = Gate()
+        let receiver = FakeReceiver { _, before in
+            if before == 9 { gate.open() }
+            await gate.pass()
             return status204
         }
         // Time stands still, so that only a whole window is recorded.
-        let clock = Clock(
-            unixTime: { UnixTime(seconds: 1_800_000_000) }, monotonicTime: { MonotonicTime(nanoseconds: 0) })
-        try await running(try deliverer(outbox, receiver, clock: clock)) {
-            outbox.add((1...10).map { delivery($0, of: "s\($0)", created: 1_800_000_000_000) })
+        let time = SimulatedTime()
+        try await running(try deliverer(outbox, receiver, clock: time.clock)) {
+            outbox.add((1...10).map { delivery($0, of: "s\($0)", created: time.now) })
             try await eventually("everything is delivered") { outbox.open.isEmpty }
         }
         #expect(outbox.state.value.confirmations == 1)
@@ -164,11 +161,17 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
     @Test func `sends nothing without the lease, and takes it over`() async throws {
         let (outbox, receiver) = (FakeOutbox(), FakeReceiver())
         outbox.state.withLock { $0.leases["webhook:backend"] = "another instance" }
-        try await running(try deliverer(outbox, receiver)) {
+        let time = SimulatedTime()
+        try await running(try deliverer(outbox, receiver, clock: time.clock)) {
             outbox.add([delivery(1)])
-            try await Task.sleep(for: .milliseconds(300))
+            try await eventually("it asks") { outbox.state.value.asked == 1 }
+            time.advance(by: .seconds(1))
+            outbox.observers.signal()
+            try await eventually("it asks again") { outbox.state.value.asked == 2 }
             #expect(receiver.ids.isEmpty)
             outbox.state.withLock { $0.leases = [:] }
+            time.advance(by: .seconds(1))
+            outbox.observers.signal()
             try await eventually("delivered") { outbox.open.isEmpty }
         }
         #expect(outbox.state.value.leases.isEmpty && outbox.state.value.releases == 1)
@@ -181,7 +184,7 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
             try await eventually("delivered") { outbox.open.isEmpty }
             outbox.state.withLock { $0.isAvailable = false }
             outbox.add([delivery(2)])
-            try await Task.sleep(for: .milliseconds(200))
+            try await eventually("it has noticed") { outbox.state.value.refused > 0 }
             outbox.state.withLock { $0.isAvailable = true }
             try await eventually("delivered") { outbox.open.isEmpty }
         }
@@ -190,8 +193,9 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
 
     @Test func `finishes requests in progress when it is stopped`() async throws {
         let outbox = FakeOutbox()
+        let gate = Gate()
         let receiver = FakeReceiver { _, _ in
-            try? await Task.sleep(for: .milliseconds(300))
+            await gate.pass()
             return status204
         }
         let subject = try deliverer(outbox, receiver)
@@ -199,6 +203,7 @@ private func eventually(_ what: String, _ condition: () -> Bool) async throws {
         outbox.add([delivery(1), delivery(2)])
         try await eventually("sent") { !receiver.ids.isEmpty }
         subject.stop()
+        gate.open()
         await task.value
         #expect(receiver.ids == ["e1"] && outbox.open == [2])
     }

@@ -65,14 +65,11 @@ import Testing
             let task = Task { await runner.run() }
             let result: Result<Void, any Error>
             do {
-                try await Task.sleep(for: .milliseconds(700))
+                // It counts last.
+                try await eventually("it has looked for deliveries") { runner.pendingRevocations != nil }
                 #expect(try await stage.events().count == 1, "it is too early")
                 stage.time.advance(by: .seconds(3600))
-                let deadline = Deadline(in: .seconds(20))
-                while try await !stage.events().isEmpty {
-                    guard !deadline.hasPassed else { throw TestFailure("not dropped in time") }
-                    try await Task.sleep(for: .milliseconds(20))
-                }
+                try await eventually("they are dropped") { try await stage.events().isEmpty }
                 result = .success(())
             } catch {
                 result = .failure(error)

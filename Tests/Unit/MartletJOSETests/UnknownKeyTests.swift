@@ -1,7 +1,8 @@
 import MartletCore
-import MartletJOSE
 import MartletTesting
 import Testing
+
+@testable import MartletJOSE
 
 @Suite(.timeLimit(.minutes(1))) struct UnknownKeyTests {
     @Test func `a rotated key is found by the first token that names it`() async throws {
@@ -97,7 +98,8 @@ import Testing
         instance.time.advance(by: Instance.ttl)
         try await eventually("the refresh is under way") { instance.issuer.fetches == 2 }
         async let word = instance.resolve("THREE")
-        try await Task.sleep(for: .milliseconds(20))
+        // With the task that refreshes.
+        try await eventually("it waits") { instance.keys.waiters == 2 }
         instance.issuer.release()
         #expect(try await word == "unavailable")
         // The result of a successful refresh counts for all callers.

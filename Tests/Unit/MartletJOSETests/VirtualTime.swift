@@ -1,5 +1,4 @@
 import MartletCore
-import MartletTesting
 import Synchronization
 
 /// A clock that only a test advances, and the tasks that sleep by it.
@@ -66,13 +65,4 @@ final class VirtualTime: Sendable {
 
     /// Steps only the wall clock, as an operator may.
     func stepWallClock(by seconds: Int64) { state.withLock { $0.unixOffset += seconds } }
-}
-
-/// Yields until the condition holds; throws after 30 seconds.
-func eventually(_ what: String, _ condition: () -> Bool) async throws {
-    let giveUp = ContinuousClock.now + .seconds(30)
-    while !condition() {
-        guard ContinuousClock.now < giveUp else { throw TestFailure("still not: \(what)") }
-        await Task.yield()
-    }
 }

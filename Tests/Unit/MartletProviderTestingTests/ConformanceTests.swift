@@ -2,6 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
+import MartletTesting
 import Testing
 
 @testable import MartletProviderTesting
@@ -23,9 +24,15 @@ private struct Faulty: LocallyVerifying {
 
     let fault: Fault
     var isDown = false
+    /// Holds calls of one that is slow to be cancelled.
+    let end: Gate
 
-    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) { fault = .none }
-    init(_ fault: Fault, isDown: Bool = false) { (self.fault, self.isDown) = (fault, isDown) }
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {
+        (fault, end) = (.none, Gate())
+    }
+    init(_ fault: Fault, isDown: Bool = false, until end: Gate) {
+        (self.fault, self.isDown, self.end) = (fault, isDown, end)
+    }
 
     var accepts: [CredentialSource] { [.bearerPrefix("k_"), .header("X-Key")] }
 
@@ -41,8 +48,8 @@ private struct Faulty: LocallyVerifying {
     ) async throws(AuthenticationError) -> Identity {
         let text = credential.withBytes { String(decoding: $0, as: UTF8.self) }
         if isDown { throw fault == .outageIsRejection ? .rejected("faulty.down") : .unavailable("faulty.down") }
-        if fault == .hangs, text == Self.key { try? await Task.sleep(for: .seconds(5)) }
-        if fault == .slowToCancel, Task.isCancelled { await Task { try? await Task.sleep(for: .seconds(5)) }.value }
+        if fault == .hangs, text == Self.key { await Gate.untilCancelled() }
+        if fault == .slowToCancel, Task.isCancelled { await end.pass() }
         let isValid =
             switch fault {
             case .acceptsPrefix: text.hasPrefix("k_0123")
@@ -71,10 +78,12 @@ private struct Faulty: LocallyVerifying {
 
 @Suite(.timeLimit(.minutes(5))) struct `The conformance suite` {
     private func report(_ fault: Faulty.Fault, log: String = "") async -> ConformanceReport {
-        var conformance = ProviderConformance(clock: .system) { Faulty(fault) }
+        let end = Gate()
+        defer { end.open() }
+        var conformance = ProviderConformance(clock: .system) { Faulty(fault, until: end) }
         conformance.accepted = [Credential(bearer: Array(Faulty.key.utf8))]
         conformance.rejected = [Credential(header: Array("k_other-key-of-someone".utf8))]
-        conformance.makeUnavailable = { Faulty(fault, isDown: true) }
+        conformance.makeUnavailable = { Faulty(fault, isDown: true, until: end) }
         conformance.randomCount = 500
         conformance.timeout = .milliseconds(500)
         conformance.log = { log }

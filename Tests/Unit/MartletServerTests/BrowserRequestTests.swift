@@ -269,7 +269,7 @@ import Testing
             let cookie = try await stage.signIn()
             let first = try await stage.get("/a", BrowserStage.field(cookie))
             #expect(text(first) == "200 ada")
-            try await Task.sleep(for: .milliseconds(1_200))
+            stage.advance(bySeconds: 2)
             let second = try await stage.get("/a", BrowserStage.field(cookie))
             let set = second.all("Set-Cookie")
             #expect(text(second) == "200 ada" && set.count == 2 && set.first == "theme=dark")
@@ -299,7 +299,7 @@ import Testing
                 try await onOwnThread { try proxy.exchange("GET", "/a", [field]) }
             }
             #expect(try await ask(field).text == "ada")
-            try await Task.sleep(for: .milliseconds(1_200))
+            stage.advance(bySeconds: 2)
             let second = try await ask(field)
             let next = second.all("Set-Cookie").first { $0.hasPrefix("__Host-martlet=mct_") }
             let pair = try #require(next?.split(separator: ";").first).split(separator: "=")

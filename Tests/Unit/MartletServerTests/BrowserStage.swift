@@ -19,10 +19,13 @@ final class BrowserStage: Sendable {
     let gateway: MartletServer.Gateway
     let upstream: ScriptedUpstream
     let endpoint: Endpoint
+    /// How many seconds later it is for the gateway than for the system.
+    private let passed: Box<Int64>
 
-    private init(_ gateway: MartletServer.Gateway, _ upstream: ScriptedUpstream) throws {
+    private init(_ gateway: MartletServer.Gateway, _ upstream: ScriptedUpstream, _ passed: Box<Int64>) throws {
         self.gateway = gateway
         self.upstream = upstream
+        self.passed = passed
         guard let address = gateway.addresses.first else { throw TestFailure("the gateway does not listen") }
         endpoint = try Endpoint(text: address)
     }
@@ -33,11 +36,13 @@ final class BrowserStage: Sendable {
     ) async throws {
         let upstream = try ScriptedUpstream(respond)
         guard let null = FileHandle(forWritingAtPath: "/dev/null") else { throw TestFailure("no /dev/null") }
-        let gateway = try MartletServer.Gateway(
-            blueprint(upstream, sessions, server), sink: LogSink(.text, descriptor: null.fileDescriptor))
+        let passed = Box<Int64>(0)
+        let services = try Services(
+            sink: LogSink(.text, descriptor: null.fileDescriptor), level: .info, clock: clock(passed))
+        let gateway = try MartletServer.Gateway(blueprint(upstream, sessions, server), services: services)
         try await gateway.start()
         do {
-            try await body(BrowserStage(gateway, upstream))
+            try await body(BrowserStage(gateway, upstream, passed))
         } catch {
             await gateway.drain()
             throw error
@@ -45,6 +50,16 @@ final class BrowserStage: Sendable {
         await gateway.drain()
         withExtendedLifetime(null) {}
     }
+
+    private static func clock(_ passed: Box<Int64>) -> Clock {
+        Clock(
+            unixTime: { Clock.system.unixTime.advanced(bySeconds: passed.value) },
+            monotonicTime: { Clock.system.monotonicTime + .seconds(passed.value) },
+            unixMilliseconds: { Clock.system.unixMilliseconds + passed.value * 1000 })
+    }
+
+    /// Lets time pass for the gateway.
+    func advance(bySeconds seconds: Int64) { passed.withLock { $0 += seconds } }
 
     private static let respond: ScriptedUpstream.Script = { exchange in
         let fields = [

@@ -1,10 +1,11 @@
 import MartletCore
 import MartletJSON
 import MartletProvider
-import MartletSession
 import MartletSessionTesting
 import MartletTesting
 import Testing
+
+@testable import MartletSession
 
 /// A backend that runs an interruption, once, between a read and the following rotation.
 private struct InterruptedSessions: SessionBackend {
@@ -87,18 +88,8 @@ private struct InterruptedSessions: SessionBackend {
         let backend = InterruptedSessions()
         let bench = SessionBench(backend: backend)
         let token = try await bench.login().accessToken
-        let (isOpen, underWay, most) = (Box(false), Box(0), Box(0))
-        backend.lookup.withLock {
-            $0 = {
-                let now = underWay.withLock { underWay in
-                    underWay += 1
-                    return underWay
-                }
-                most.withLock { $0 = max($0, now) }
-                while !isOpen.value { try? await Task.sleep(for: .milliseconds(5)) }
-                underWay.withLock { $0 -= 1 }
-            }
-        }
+        let gate = Gate()
+        backend.lookup.withLock { $0 = { await gate.pass() } }
         func lookUp(from network: ClientNetwork?) async -> ErrorCode? {
             do {
                 _ = try await bench.store.verify(
@@ -110,18 +101,18 @@ private struct InterruptedSessions: SessionBackend {
             }
         }
         let rejected = Box(0)
-        await withTaskGroup(of: Void.self) { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { gate.open() }
             for _ in 0..<1600 {
                 group.addTask {
                     if await lookUp(from: Self.network(1)) == "session.lookups_full" { rejected.withLock { $0 += 1 } }
                 }
             }
-            while rejected.value < 1600 - 512 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
+            try await eventually("the others wait") { rejected.value == 1600 - 512 - 512 }
             group.addTask { #expect(await lookUp(from: Self.network(2)) == nil) }
-            try? await Task.sleep(for: .milliseconds(50))
-            isOpen.withLock { $0 = true }
+            try await eventually("another one waits") { bench.store.lookups.waiting == 512 + 1 }
         }
-        #expect(rejected.value == 1600 - 512 - 512 && most.value == 512)
+        #expect(rejected.value == 1600 - 512 - 512 && gate.highest == 512)
         #expect(await lookUp(from: Self.network(1)) == nil)
     }
 }

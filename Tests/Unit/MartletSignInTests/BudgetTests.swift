@@ -134,21 +134,15 @@ import Testing
 
     @Test func `counts logins in flight`() async {
         let stand = Stand()
-        let gate = Box(false)
-        let held = Box(0)
-        stand.apple.script.withLock {
-            $0.interruption = {
-                held.withLock { $0 += 1 }
-                while !gate.value { try? await Task.sleep(for: .milliseconds(5)) }
-            }
-        }
+        let gate = Gate()
+        stand.apple.script.withLock { $0.interruption = { await gate.pass() } }
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<600 {
                 group.addTask { _ = await Self.post(stand, "/auth/login/apple", #"{"proof":"anna"}"#) }
             }
-            while held.value < 600 { await Task.yield() }
+            while gate.waiting < 600 { await Task.yield() }
             #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"bert"}"#).summary == Self.rejection)
-            gate.withLock { $0 = true }
+            gate.open()
         }
         #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"bert"}"#).status == 200)
     }

@@ -175,16 +175,16 @@ import Testing
         let weChat = ScriptedWeChat()
         let bench = try Self.bench(weChat)
         weChat.respond("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
-        let isOver = Box(false)
-        weChat.hold { while !isOver.value { try? await Task.sleep(for: .milliseconds(5)) } }
+        let gate = Gate()
+        weChat.hold { await gate.pass() }
         let flood = (0..<ExchangeLimit.perAddress).map { number in
             Task { await bench.failure("ios", "flood\(number)")?.code }
         }
-        while weChat.calls.count < ExchangeLimit.perAddress { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually("all are under way") { gate.waiting == ExchangeLimit.perAddress }
         weChat.hold {}
         #expect(await bench.failure("ios", "one-more")?.code == "wechat.overloaded")
         _ = try await bench.signIn("mini", "c1")
-        isOver.withLock { $0 = true }
+        gate.open()
         for task in flood { #expect(await task.value == nil) }
         _ = try await bench.signIn("ios", "one-more")
     }

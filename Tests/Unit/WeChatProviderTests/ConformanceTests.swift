@@ -1,6 +1,7 @@
 import MartletCore
 import MartletProvider
 import MartletProviderTesting
+import MartletTesting
 import Testing
 
 @testable import WeChatProvider

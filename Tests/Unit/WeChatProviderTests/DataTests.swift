@@ -2,6 +2,7 @@ import MartletCore
 import MartletCrypto
 import MartletJSON
 import MartletProvider
+import MartletTesting
 import Testing
 
 @testable import WeChatProvider

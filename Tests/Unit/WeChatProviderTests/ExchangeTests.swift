@@ -1,6 +1,7 @@
 import MartletCore
 import MartletJSON
 import MartletProvider
+import MartletTesting
 import Testing
 
 @testable import WeChatProvider

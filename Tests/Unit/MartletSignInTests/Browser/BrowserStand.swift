@@ -209,8 +209,8 @@ struct ScriptedSite: Redirecting {
         var verifiers: [String] = []
         var purposes: [AuthenticationContext.Purpose] = []
         var requests: [RedirectRequest] = []
-        /// Whether a second response of the site proves nothing.
-        var isSingleUse = false
+        /// Holds the responses of a site of which a second one proves nothing.
+        var single: Gate?
     }
 
     static let kind: ProviderKind = "site"
@@ -254,10 +254,10 @@ struct ScriptedSite: Redirecting {
             script.completed += 1
             script.verifiers.append(callback.attempt.codeVerifier.withBytes { String(decoding: $0, as: UTF8.self) })
             script.purposes.append(context.purpose)
-            return script.isSingleUse && script.completed > 1
+            return script.single != nil && script.completed > 1
         }
         if isUsed { throw .rejected("site.code_used") }
-        if script.value.isSingleUse { try? await Task.sleep(for: .milliseconds(100)) }
+        await script.value.single?.pass()
         if let error = script.value.error { throw error }
         if try callback.fields.text("error", maximumBytes: 100) == "denied" { return .cancelled }
         guard let user = try callback.fields.text("user", maximumBytes: 100) else { throw .rejected("site.no_user") }

@@ -104,11 +104,12 @@ func arguments(_ url: String?) -> [String: String] {
         #expect(browser.session != nil && browser.session == other.session)
     }
 
-    @Test func `gets the same response for the same way back at the same moment`() async {
+    @Test func `gets the same response for the same way back at the same moment`() async throws {
         let stand = BrowserStand()
         let browser = stand.browser()
-        // The site accepts its code once, and takes a while.
-        stand.site.script.withLock { $0.isSingleUse = true }
+        // The site accepts its code once, and takes as long as the second needs to come.
+        let gate = Gate()
+        stand.site.script.withLock { $0.single = gate }
         let state = await start(browser)
         let callback = "/auth/callback/site?user=ann&state=\(state)"
         let cookie = browser.cookies.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
@@ -116,6 +117,9 @@ func arguments(_ url: String?) -> [String: String] {
         let server = stand.stand
         async let first = server.send("GET", callback, fields: fields)
         async let second = server.send("GET", callback, fields: fields)
+        defer { gate.open() }
+        try await eventually("one waits for the other") { server.endpoints.flights.waiters == 1 }
+        gate.open()
         let replies = await [first, second]
         #expect(replies.map(\.outcome) == ["303 /home", "303 /home"] && stand.site.script.value.completed == 1)
         #expect(replies[0].setCookies.first?.hasPrefix("__Host-martlet=mct_") == true)

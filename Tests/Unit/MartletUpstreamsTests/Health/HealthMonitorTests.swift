@@ -118,16 +118,10 @@ private func request(_ upstream: ScriptedUpstream, timeout: Duration = .seconds(
                 _ = exchange.waitForEnd()
             case .trickles:
                 try exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-                while true {
-                    try exchange.send("x")
-                    pause(.milliseconds(20))
-                }
+                while exchange.socket.isSilent(for: .milliseconds(20)) { try exchange.send("x") }
             case .tricklesHead:
                 try exchange.send("HTTP/1.1 200 OK\r\nX: ")
-                while true {
-                    try exchange.send("x")
-                    pause(.milliseconds(20))
-                }
+                while exchange.socket.isSilent(for: .milliseconds(20)) { try exchange.send("x") }
             case .endlessHead:
                 try exchange.send("HTTP/1.1 200 OK\r\n")
                 while true { try exchange.send("X-Field: \(String(repeating: "x", count: 900))\r\n") }
