@@ -23,7 +23,7 @@ extension PasswordProvider: PasswordSelfServing {
         do throws(StoreError) {
             try await throttle.unlock(Array(key.utf8))
         } catch {
-            self.context.logger.warning("unlocking a user failed", ("reason", error.code.rawValue))
+            self.context.logger.warning("unlocking a user failed", ("code", error.code.rawValue))
         }
     }
 }

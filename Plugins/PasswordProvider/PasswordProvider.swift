@@ -180,7 +180,7 @@ extension PasswordProvider {
         do {
             _ = try await users.replaceHash(of: user.subject, from: stored, to: replacement)
         } catch {
-            context.logger.warning("rehashing a password failed", ("reason", error.code.rawValue))
+            context.logger.warning("rehashing a password failed", ("code", error.code.rawValue))
         }
     }
 

@@ -134,7 +134,7 @@ struct Throttle: Sendable {
                 "user throttled", ("user", bucket.name), ("network", attempt.network?.client.description ?? "local"))
         } catch {
             // It stays counted as an attempt, so the limit holds however long the outage lasts.
-            context.logger.warning("counting a failed login failed", ("reason", error.code.rawValue))
+            context.logger.warning("counting a failed login failed", ("code", error.code.rawValue))
         }
     }
 
@@ -145,7 +145,7 @@ struct Throttle: Sendable {
         do throws(StoreError) {
             try await counters(for: .gateway).decrement(key(.attempts, bucket))
         } catch {
-            context.logger.warning("withdrawing a login attempt failed", ("reason", error.code.rawValue))
+            context.logger.warning("withdrawing a login attempt failed", ("code", error.code.rawValue))
         }
     }
 
@@ -155,8 +155,8 @@ struct Throttle: Sendable {
         async let recorded = result { () async throws(StoreError) in try await record(networkOf: attempt, at: now) }
         let cleared = await result { () async throws(StoreError) in try await clear(attempt.bucket) }
         for case .failure(let error) in [cleared, await recorded] {
-            let reason = (error.cause as? StoreError)?.code ?? error.code
-            context.logger.warning("recording a login failed", ("reason", reason.rawValue))
+            let code = (error.cause as? StoreError)?.code ?? error.code
+            context.logger.warning("recording a login failed", ("code", code.rawValue))
         }
     }
 

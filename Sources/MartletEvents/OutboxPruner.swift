@@ -30,7 +30,7 @@ package struct OutboxPruner: Sendable {
         for (hook, count) in dropped.sorted(by: { $0.key < $1.key }) {
             logger.warning(
                 "deliveries to a removed webhook dropped", ("webhook", hook), ("count", String(count)),
-                ("reason", ErrorCode.eventsDropped.rawValue))
+                ("code", ErrorCode.eventsDropped.rawValue))
         }
         return !dropped.isEmpty
     }

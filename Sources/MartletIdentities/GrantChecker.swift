@@ -193,7 +193,7 @@ package final class GrantChecker: Sendable {
                 grant, of: due.subject, until: clock.monotonicTime + GrantChecker.timeout)
         } catch {
             if error.disposition == .throttled { return .throttled(error.retryAfter) }
-            logger.warning("check of a grant failed", ("subject", due.account), ("reason", error.code.rawValue))
+            logger.warning("check of a grant failed", ("subject", due.account), ("code", error.code.rawValue))
             return .failed
         }
         switch state {

@@ -301,7 +301,7 @@ package final class JobRunner: Sendable {
         let now = clock.unixMilliseconds
         logger.warning(
             "job failed", ("job", job.kind.rawValue), ("subject", job.account), ("provider", job.provider),
-            ("attempt", String(job.attempts)), ("reason", error.code.rawValue))
+            ("attempt", String(job.attempts)), ("code", error.code.rawValue))
         do throws(AccountError) {
             if job.kind == .revoke, JobSchedule.isAbandoned(job, surroundings.policy, at: now) {
                 try await surroundings.store.abandonRevocation(

@@ -57,7 +57,7 @@ package struct AccountSessions: AccountSessionEnding {
 
     private func storing(_ provider: String, _ body: () async throws(StoreError) -> Void) async {
         do throws(StoreError) { try await body() } catch {
-            logger.warning("storing a change mark failed", ("provider", provider), ("reason", "\(error.code)"))
+            logger.warning("storing a change mark failed", ("provider", provider), ("code", "\(error.code)"))
         }
     }
 }

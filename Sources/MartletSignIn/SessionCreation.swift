@@ -224,7 +224,7 @@ struct SessionCreation: Sendable {
             try await accounts.noteLogin(of: subject, with: provider, email: email, at: setup.clock.unixTime)
             try await setup.life?.report(.loginSucceeded, of: subject, data: ["provider": .string(provider)])
         } catch {
-            setup.logger.warning("recording a login failed", ("provider", provider), ("reason", "\(error.code)"))
+            setup.logger.warning("recording a login failed", ("provider", provider), ("code", "\(error.code)"))
         }
     }
 }

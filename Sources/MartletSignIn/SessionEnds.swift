@@ -34,7 +34,7 @@ struct SessionEnds: Sendable {
             } catch {
                 if error.code == .signInEndPending { throw .authUnavailable(error.code) }
                 setup.logger.error(
-                    "end of sessions not reported", ("subject", subject), ("reason", "\(error.code)"))
+                    "end of sessions not reported", ("subject", subject), ("code", "\(error.code)"))
             }
         }
         do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
@@ -60,7 +60,7 @@ struct SessionEnds: Sendable {
         } catch {
             guard error.kind != .invalid else { return }
             setup.logger.warning(
-                "a replaced session was not ended", ("reason", "\(error.code)"), ("request_id", request.requestID))
+                "a replaced session was not ended", ("code", "\(error.code)"), ("request_id", request.requestID))
         }
     }
 

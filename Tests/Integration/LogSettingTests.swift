@@ -89,7 +89,7 @@ import Testing
             for _ in 0..<4 { #expect(try gateway.get("/").status == 200) }
             try waitUntil("the line is there") {
                 gateway.log.contains {
-                    $0["event"] == "retrying upstream" && $0["reason"] == "upstream.refused"
+                    $0["event"] == "retrying upstream" && $0["code"] == "upstream.refused"
                         && $0["upstream"]?.contains(":\(gone)") == true
                 }
             }

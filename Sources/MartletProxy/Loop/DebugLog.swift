@@ -38,7 +38,7 @@ package struct DebugLog: Sendable {
     /// Logs an attempt that failed and is retried.
     func retry(requestID: String, upstream: String, reason: ErrorCode) {
         logger.debug(
-            "retrying upstream", ("request_id", requestID), ("upstream", upstream), ("reason", "\(reason)"))
+            "retrying upstream", ("request_id", requestID), ("upstream", upstream), ("code", "\(reason)"))
     }
 
     /// Logs a credential that was rejected, or could not be verified.

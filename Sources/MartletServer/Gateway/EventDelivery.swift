@@ -71,13 +71,13 @@ final class EventDelivery: Sendable {
                         plan.webhook, store: store,
                         client: HTTPCaller(fetcher: services.fetcher, purpose: .webhook(name), route: route),
                         clock: services.clock,
-                        logger: services.logger.with(("room", "events"))))
+                        logger: services.logger.with(("component", "events"))))
             }
             if let mail {
                 deliverers.append(
                     try WebhookDeliverer(
                         mail.sender, store: store, clock: services.clock,
-                        logger: services.logger.with(("room", "events"))))
+                        logger: services.logger.with(("component", "events"))))
             }
             self.deliverers = deliverers
         } catch {

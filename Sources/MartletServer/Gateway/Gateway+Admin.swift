@@ -27,20 +27,20 @@ extension Gateway: AdminSource {
         guard let accounts = graph.accounts, let publisher = graph.claims else { return nil }
         return ClaimAdministration(
             accounts: accounts.store, publisher: publisher, store: graph.store,
-            logger: services.logger.with(("room", "admin")))
+            logger: services.logger.with(("component", "admin")))
     }
     package var sessionAdministration: any SessionAdministering {
         let graph = graph
         return SessionAdministration(
             sessions: graph.operatorSessions, accounts: graph.accounts?.store,
-            logger: services.logger.with(("room", "admin")))
+            logger: services.logger.with(("component", "admin")))
     }
     package var subjectAdministration: (any SubjectAdministering)? {
         let graph = graph
         guard let accounts = graph.accounts, let life = graph.life else { return nil }
         return SubjectAdministration(
             accounts: accounts.store, life: life, sessions: graph.operatorSessions, providers: graph.providers,
-            store: graph.store, logger: services.logger.with(("room", "admin")))
+            store: graph.store, logger: services.logger.with(("component", "admin")))
     }
 
     private var lostLogLines: [AdminReport.LostLogLines] {

@@ -7,7 +7,7 @@ extension Gateway {
         let (loops, admin, listeners) = state.withLock { ($0.loops, $0.admin, $0.adminListeners) }
         let watched = (loops?.watched() ?? []) + (admin?.watched(serving: listeners.descriptors) ?? [])
         let watchdog = Watchdog(
-            watched, limit: limit, stalls: stalls, logger: services.logger.with(("room", "server")))
+            watched, limit: limit, stalls: stalls, logger: services.logger.with(("component", "server")))
         do throws(SystemThreadError) {
             try watchdog.start()
         } catch {

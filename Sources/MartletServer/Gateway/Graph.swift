@@ -141,7 +141,7 @@ package struct Graph: Sendable {
             providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
             storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
             wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
-            logger: parts.services.logger.with(("room", "signin")),
+            logger: parts.services.logger.with(("component", "signin")),
             invalidateDecisions: { await store.invalidateEverywhere($0) })
         if let logins = LoginLimits(limits, clock: clock) {
             setup.loginLimit = { request in await logins.rejection(of: request) }
@@ -174,9 +174,9 @@ package struct Graph: Sendable {
         surroundings.audit = setup.audit
         surroundings.outbox = OutboxPruner(
             accounts, hooks: blueprint.subscriptions.hooks, clock: clock,
-            logger: parts.services.logger.with(("room", "events")))
+            logger: parts.services.logger.with(("component", "events")))
         let jobs = IdentityJobs(
-            surroundings, clock: clock, logger: parts.services.logger.with(("room", "identities")))
+            surroundings, clock: clock, logger: parts.services.logger.with(("component", "identities")))
         setup.life = IdentityLife(
             store: accounts.life, runner: jobs.runner, keys: blueprint.grantKeys, policy: policy, clock: clock)
         return (setup, jobs)

@@ -31,7 +31,7 @@ package final class LoopGroup: Sendable {
         running = Lock([])
         var mailboxes: [Mailbox] = []
         var threads: [SystemThread] = []
-        let logger = services.logger.with(("room", "proxy"))
+        let logger = services.logger.with(("component", "proxy"))
         let warnings = PeerWarnings(logger)
         do {
             for _ in sockets { mailboxes.append(try Mailbox()) }

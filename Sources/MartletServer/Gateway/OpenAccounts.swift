@@ -31,7 +31,7 @@ package struct OpenAccounts: Sendable {
         do throws(AccountError) {
             let parsed = try AccountURL(text)
             let store = try Accounts.open(
-                parsed, pool: pool, clock: services.clock, logger: services.logger.with(("room", "accounts")),
+                parsed, pool: pool, clock: services.clock, logger: services.logger.with(("component", "accounts")),
                 loop: services.loop, resolver: services.resolver, readOnly: access == .readOnly)
             var isRemote = false
             if case .postgresql = parsed { isRemote = true }

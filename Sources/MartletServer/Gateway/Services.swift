@@ -48,7 +48,7 @@ package struct Services: Sendable {
         ejections = EjectionWatch(logger)
         descriptors = DescriptorBudget(DescriptorPlan(limit: SystemInformation.raiseDescriptorLimit()))
         connections = ConnectionLimit(maximum: descriptors.plan.clients)
-        audit = AuditLog(clock: clock, logger: logger.with(("room", "audit")))
+        audit = AuditLog(clock: clock, logger: logger.with(("component", "audit")))
         verifier = Verifier(threads: Services.coreCount, clock: clock)
         handshakes = ThreadPool(
             .handshakes, name: "martlet-tls", threads: Services.coreCount, niceness: 5, clock: clock)

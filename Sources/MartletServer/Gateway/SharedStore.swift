@@ -128,7 +128,7 @@ package final class SharedStore: Sendable {
                 let client = try RedisClient(
                     url, options: RedisOptions(blueprint.configuration.store), loop: services.loop,
                     resolver: services.resolver,
-                    clock: services.clock, logger: services.logger.with(("room", "redis")))
+                    clock: services.clock, logger: services.logger.with(("component", "redis")))
                 let copies = SessionCache()
                 let recovery = GapRecovery(client, probe: label.prefix + "probe") { invalidator.invalidateAll() }
                 let seal = seal(blueprint.configuration.store, services)
@@ -144,7 +144,7 @@ package final class SharedStore: Sendable {
                     redis: client, seal: seal, copies: access == .full ? copies : nil,
                     subscriber: subscriber, clock: services.clock, invalidator: invalidator,
                     limitWait: blueprint.configuration.store.timeouts.sharedLimit,
-                    logger: services.logger.with(("room", "limits")))
+                    logger: services.logger.with(("component", "limits")))
             } catch {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)
             }
@@ -163,7 +163,7 @@ package final class SharedStore: Sendable {
             StoreSeal(
                 keys: configured.keys, mode: configured.mode == .observe ? .observe : .enforce,
                 acceptingUnsealedUntil: configured.acceptsUnsealedUntil, clock: services.clock,
-                logger: services.logger.with(("room", "store")))
+                logger: services.logger.with(("component", "store")))
         }
     }
 

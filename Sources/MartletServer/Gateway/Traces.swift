@@ -13,7 +13,7 @@ final class Traces: Sendable {
     private let exporter: TraceExporter
 
     init(_ services: Services) {
-        logger = services.logger.with(("room", "tracing"))
+        logger = services.logger.with(("component", "tracing"))
         exporter = TraceExporter(
             TraceDocument.Resource(version: Gateway.version, instance: services.sink.instanceID),
             clock: services.clock, logger: logger)

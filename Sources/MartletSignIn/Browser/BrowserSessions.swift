@@ -65,7 +65,7 @@ struct BrowserSessions: Sendable {
             }
         } catch {
             endpoints.setup.logger.warning(
-                "a replaced session was not ended", ("reason", "\(error.reason)"),
+                "a replaced session was not ended", ("code", "\(error.reason)"),
                 ("request_id", call.request.requestID))
         }
     }

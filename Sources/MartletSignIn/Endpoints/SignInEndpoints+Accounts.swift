@@ -134,7 +134,7 @@ extension SignInEndpoints {
         } catch {
             setup.logger.warning(
                 "identity unlinked, but not deleted by its provider", ("provider", identity.provider),
-                ("reason", "\(error.code)"), ("request_id", request.requestID))
+                ("code", "\(error.code)"), ("request_id", request.requestID))
         }
     }
 
@@ -156,7 +156,7 @@ extension SignInEndpoints {
             try await ends.end(SessionsEnd("password_changed", except: caller.session.id), of: caller.session.subject)
         } catch {
             setup.logger.warning(
-                "sessions not ended after password change", ("reason", "\(error.reason)"),
+                "sessions not ended after password change", ("code", "\(error.reason)"),
                 ("request_id", request.requestID))
             throw error
         }

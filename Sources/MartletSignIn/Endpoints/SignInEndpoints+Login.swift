@@ -190,7 +190,7 @@ extension SignInEndpoints {
         } catch {
             setup.logger.warning(
                 "claims of an account not read at a refresh", ("request_id", request.requestID),
-                ("reason", "\(error.code)"))
+                ("code", "\(error.code)"))
         }
     }
 

@@ -134,7 +134,7 @@ extension SignInEndpoints {
         }
         if receipt == .withheld {
             setup.logger.info(
-                "mail withheld", ("reason", "\(ErrorCode.signInTooManyMails)"), ("request_id", request.requestID))
+                "mail withheld", ("code", "\(ErrorCode.signInTooManyMails)"), ("request_id", request.requestID))
         }
         return SignInResponse.accepted(["expires_in": .integer(PasswordLinkLimits.lifetime.wholeSeconds)])
     }

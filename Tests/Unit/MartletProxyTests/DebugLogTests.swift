@@ -83,7 +83,7 @@ private struct Explainer: Explaining {
     @Test func `a retry names the upstream that has failed`() {
         debug().retry(requestID: "r1", upstream: "http://127.0.0.1:9000", reason: "upstream.reset")
         #expect(
-            log.texts == ["debug retrying upstream request_id=r1 upstream=http://127.0.0.1:9000 reason=upstream.reset"])
+            log.texts == ["debug retrying upstream request_id=r1 upstream=http://127.0.0.1:9000 code=upstream.reset"])
     }
 
     @Test func `a rejected credential is logged with what is known about it, never with its text`() {

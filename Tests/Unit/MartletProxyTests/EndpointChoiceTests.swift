@@ -101,7 +101,7 @@ import Testing
         #expect(
             bench.recorder.texts == [
                 "debug retrying upstream request_id=\(BenchText.requestID(1)) upstream=http://upstream.test "
-                    + "reason=upstream.name_not_resolved"
+                    + "code=upstream.name_not_resolved"
             ])
         #expect(bench.active(0) == 1 && bench.active(1) == 0)
     }

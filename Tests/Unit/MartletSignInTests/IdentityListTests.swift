@@ -55,6 +55,6 @@ import Testing
         stand.accounts.cannotRecord.withLock { $0 = true }
         let token = try await stand.login("apple", "anna")
         #expect(await entries(stand, token).map { $0["last_login_at"]?.int64 } == [1])
-        #expect(stand.lines.text.contains("recording a login failed provider=apple reason=accounts.busy"))
+        #expect(stand.lines.text.contains("recording a login failed provider=apple code=accounts.busy"))
     }
 }

@@ -213,7 +213,7 @@ private let ada = #""email":"Ada@Example.com","password":"correct horse""#
                 }
             }
             #expect(try await service.mails().count == 3)
-            #expect(service.stand.lines.text.contains("mail withheld reason=signin.too_many_mails"))
+            #expect(service.stand.lines.text.contains("mail withheld code=signin.too_many_mails"))
             // A stranger does not keep the owner from a mail.
             #expect(await service.forget("ada@example.com", from: 1).status == 202)
             #expect(try await service.mails().count == 4)
