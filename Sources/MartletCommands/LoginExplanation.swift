@@ -47,8 +47,9 @@ struct LoginExplanation {
             let detail = TerminalText.escaped(check.detail)
             return "  \(name)  \(check.failure.map { "failed [\($0)]" } ?? "ok")\(detail.isEmpty ? "" : "  \(detail)")"
         }
-        let verdict = failure.map { "rejected: 401 credential_invalid [\($0)]" } ?? "accepted, as far as the token goes"
-        return (["checks"] + lines + ["verdict", "  \(verdict)"]).joined(separator: "\n")
+        let decision =
+            failure.map { "rejected: 401 credential_invalid [\($0)]" } ?? "accepted, as far as the token goes"
+        return (["checks"] + lines + ["decision", "  \(decision)"]).joined(separator: "\n")
     }
 
     private static func document(_ checks: [CheckOutcome], _ failure: ErrorCode?) -> String {

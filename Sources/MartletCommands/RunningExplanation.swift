@@ -45,7 +45,7 @@ struct RunningExplanation {
                     exit: .unavailable)
             }
             Output.line(printsJSON ? String(decoding: response.body, as: UTF8.self) : text)
-            switch document["verdict"]?.object?["outcome"]?.string {
+            switch document["decision"]?.object?["outcome"]?.string {
             case "refused": return .rejected
             case "undecidable": return .unavailable
             default: return .ok

@@ -113,12 +113,12 @@ import Testing
             let credential = ("X-Explain-Authorization", "Bearer \(tokens.access)")
             let found = try client.exchange("GET", "/explain?path=/v1/x%3Fa=b&method=GET", [credential])
             #expect(found.status == 200, "\(found)")
-            let verdict = found.object["verdict"] as? [String: Any]
-            #expect(verdict?["outcome"] as? String == "forwarded", "\(found)")
+            let decision = found.object["decision"] as? [String: Any]
+            #expect(decision?["outcome"] as? String == "forwarded", "\(found)")
             #expect((found.object["principal"] as? [String: Any])?["subject"] as? String == tokens.subject)
             #expect(!found.text.contains(tokens.access))
             let without = try client.exchange("GET", "/explain?url=https://api.example.com/v1/x")
-            #expect((without.object["verdict"] as? [String: Any])?["code"] as? String == "credential_missing")
+            #expect((without.object["decision"] as? [String: Any])?["code"] as? String == "credential_missing")
             let folder = try TemporaryFolder()
             let token = try folder.write(tokens.access + "\n", to: "token")
             let command = ["explain", "--path", "/v1/x", "--admin", "http://\(stage.gateway.admin)"]

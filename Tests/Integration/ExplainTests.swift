@@ -40,7 +40,7 @@ import Testing
             let result = try run(try Executable.martlet(), all)
             let isForwarded = ["forwarded: ", "responds itself"].contains { result.output.contains($0) }
             let expected: Int32 = isForwarded ? 0 : result.output.contains("undecidable") ? 69 : 1
-            guard result.ending == .exited(expected), result.output.contains("verdict") else {
+            guard result.ending == .exited(expected), result.output.contains("decision") else {
                 throw TestFailure("\(arguments): \(result)")
             }
             if let token, token.utf8.count > 16 {
@@ -323,7 +323,7 @@ import Testing
                 ["explain", "--config", stand.folder.file("config.yaml"), "--json"] + arguments)
             let limits = JSONLimits(maximumDepth: 16, maximumBytes: 1 << 20)
             let object = try #require(try JSON.parse(Array(result.output.utf8), limits: limits).object)
-            let outcome = object["verdict"]?.object?["outcome"]?.string
+            let outcome = object["decision"]?.object?["outcome"]?.string
             #expect(result.ending == .exited(outcome == "forwarded" ? 0 : 1), "\(result)")
             return object
         }
@@ -334,8 +334,8 @@ import Testing
         #expect(
             conditions.map { $0.object?["condition"]?.string } == ["authorize[0] email_verified", "authorize[1] email"])
         #expect(conditions.map { $0.object?["ok"]?.bool } == [true, false])
-        #expect(refused["verdict"]?.object?["status"] == 403 && refused["verdict"]?.object?["code"] == "not_allowed")
-        #expect(refused["verdict"]?.object?["reason"] == "policy.claim_mismatch")
+        #expect(refused["decision"]?.object?["status"] == 403 && refused["decision"]?.object?["code"] == "not_allowed")
+        #expect(refused["decision"]?.object?["reason"] == "policy.claim_mismatch")
         let forwarded = try document(["--path", "/closed/a?b", "--token", token, "--header", "X-Auth-Email: me"])
         let headers = try #require(forwarded["headers"]?.array).map { $0.object?["name"]?.string }
         #expect(headers.contains("X-Auth-Subject") && headers.contains("X-Auth-Provider"))

@@ -30,8 +30,7 @@ BRITISH = " ".join(
 WORDS = [
     Word("answer(?:s|ing)?|(?:is|are|be|been) answered|answered (?:with|by|from|[1-5][0-9][0-9])", "answer answers answering",
          "response, reply; respond", (r"martlet wechat answer",)),
-    # `verdict` is a member of what `martlet explain --json` prints.
-    Word("verdicts?", "verdict verdicts", "result (of an authentication or a verification), decision", (r"^verdict(?:Lines)?$",)),
+    Word("verdicts?", "verdict verdicts", "result (of an authentication or a verification), decision"),
     Word("judge(?:s|d)?|judging|judge?ments?", "judge judges judged judging judgement judgements judgment judgments",
          "authenticate, verify, decide, evaluate", (r"judging by",)),
     Word("", "place places", "slot, index, position, offset, entry, capacity, key", (r"(?i)in_?place", r"(?i)place_?holder")),

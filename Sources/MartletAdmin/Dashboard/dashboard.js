@@ -1284,7 +1284,7 @@ async function runExplain() {
   const target = query({method: method.value, host: host.value, path: path.value});
   try {
     const value = await call('GET', `/explain?${target}`, {headers});
-    const {outcome, status, code, reason} = value.verdict ?? {};
+    const {outcome, status, code, reason} = value.decision ?? {};
     const level = ['refused', 'undecidable'].includes(outcome) ? 'critical' : 'ok';
     const badge = outcome && h('span', {class: `badge ${level}`}, outcome.replace(/_/g, ' '));
     show(badge ? h('p', {}, badge, ` ${words(status, code, reason)}`) : '',

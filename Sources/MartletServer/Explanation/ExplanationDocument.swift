@@ -34,7 +34,7 @@ package struct ExplanationDocument {
                 explanation.droppedHeaders.map { ["name": .string($0.name), "code": .string("\($0.reason)")] }),
             "removed_headers": .array(explanation.removedFields.map { .string($0) }),
             "upstream": upstream, "cors": .array(explanation.crossOriginFields.map { .string($0) }),
-            "verdict": verdict,
+            "decision": decision,
         ]
     }
 
@@ -125,7 +125,7 @@ package struct ExplanationDocument {
         ]
     }
 
-    private var verdict: JSONValue {
+    private var decision: JSONValue {
         switch explanation.outcome {
         case .forwarded: ["outcome": "forwarded"]
         case .answeredLocally: ["outcome": "answered_here"]

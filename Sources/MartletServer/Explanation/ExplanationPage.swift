@@ -32,7 +32,7 @@ package struct ExplanationPage {
             text += Self.section("upstream", upstreamLines) + Self.section("upgrades to", upgradeLines)
         }
         text += Self.section("response", responseLines)
-        return text + Self.section("verdict", verdictLines)
+        return text + Self.section("decision", decisionLines)
     }
 
     // MARK: Phases
@@ -225,7 +225,7 @@ package struct ExplanationPage {
         return lines
     }
 
-    private var verdictLines: [String] {
+    private var decisionLines: [String] {
         switch explanation.outcome {
         case .forwarded: return ["forwarded: the client receives the upstream's response"]
         case .answeredLocally:

@@ -50,7 +50,7 @@ import Testing
             question.fields = [Secret(Array("Cookie: a=1; \(BrowserStage.cookie)=\(cookie)".utf8))]
             let document = try #require(await stage.gateway.explanation(of: question))
             #expect(document["request"]?.object?["credential"]?.string == "cookie")
-            #expect(document["verdict"]?.object?["outcome"]?.string == "forwarded", "\(document)")
+            #expect(document["decision"]?.object?["outcome"]?.string == "forwarded", "\(document)")
             #expect(!String(decoding: JSON.write(document), as: UTF8.self).contains(cookie))
         }
     }
