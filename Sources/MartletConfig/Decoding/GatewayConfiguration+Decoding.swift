@@ -59,7 +59,7 @@ extension GatewayConfiguration {
                 "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
                 "Shared libraries that bring further kinds of providers."),
             .optional(
-                "upstreams", .map(.block(of: UpstreamConfiguration.Block.self)),
+                "upstreams", .map(.block(of: UpstreamConfiguration.self)),
                 "Where requests are sent, by name; it can be left out where a proxy is trusted and no route has one."),
             .optional(
                 "rate_limits", .map(.block(of: RateLimitConfiguration.Block.self)),
@@ -206,11 +206,10 @@ extension GatewayConfiguration {
             reader.error(.configBadValue, at: node.location, "upstreams: must not be empty")
         }
         for entry in node.entries ?? [] { reader.checkName(entry.key) }
-        return reader.namedBlocks("upstreams", noun: "upstream", as: UpstreamConfiguration.Block.self).map {
-            name, block in
-            UpstreamConfiguration(
-                name: name, members: block.members.elements, timeouts: block.timeouts, host: block.host,
-                balance: block.balance, transport: block.transport, policies: block.policies)
+        return reader.namedBlocks("upstreams", noun: "upstream").map { name, block in
+            var upstream: UpstreamConfiguration = block
+            upstream.name = name
+            return upstream
         }
     }
 

@@ -1,73 +1,55 @@
-extension UpstreamConfiguration {
-    /// The keys of one entry of `upstreams:`; its name is the entry's key.
-    struct Block: ConfigurationDecodable {
-        let members: NonEmpty<EndpointConfiguration>
-        let timeouts: UpstreamTimeouts
-        let host: HostPolicy
-        let balance: Balance
-        let transport: UpstreamTransport
-        let policies: UpstreamPolicies
+extension UpstreamConfiguration: KeyedBlock {
+    package init() {
+        self.init(
+            name: Located("", at: .none), members: [], timeouts: UpstreamTimeouts(), host: .keep,
+            balance: .leastRequests)
+    }
 
-        static var grammar: ConfigurationGrammar? {
-            let keys: [ConfigurationGrammar.Key] = [
-                .required(
-                    "endpoints",
-                    .list(.either([.text, .block(of: EndpointConfiguration.Block.self)]), nonEmpty: true),
-                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request; or `{ url: http://host, weight: 2, backup: true }`."
-                ),
-                .optional(
-                    "timeouts", .block(of: UpstreamTimeouts.self), default: "{}", "Timeouts of the upstream side."),
-                .optional(
-                    "host", .text, default: "keep",
-                    "The `Host` sent to the upstream: `keep` (the client's), `endpoint`, or a name."),
-                .optional(
-                    "balance",
-                    .either([
-                        .pattern("^(least_requests|round_robin|hash:.+)$"),
-                        .block(of: UpstreamConfiguration.HeaderHash.self),
-                    ]), default: "least_requests",
-                    "Load balancing; `hash:<header>`, `hash:subject` and `hash:address` send equal values to the same endpoint."
-                ),
-            ]
-            return .init(keys + UpstreamTransport.keys + UpstreamPolicies.keys)
+    package static let keys: [ConfigurationKey<Self>] =
+        [
+            .required(
+                "endpoints", \.members, as: NonEmpty<EndpointConfiguration>.self,
+                "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request; or `{ url: http://host, weight: 2, backup: true }`."
+            ),
+            .block("timeouts", \.timeouts, "Timeouts of the upstream side."),
+            .key("host", \.host, "The `Host` sent to the upstream: `keep` (the client's), `endpoint`, or a name."),
+            .key(
+                "balance", \.balance,
+                "Load balancing; `hash:<header>`, `hash:subject` and `hash:address` send equal values to the same endpoint."
+            ),
+        ] + UpstreamTransport.keys + UpstreamPolicies.keys + [
+            .check(always: true) { upstream, reader in
+                upstream.transport.check(upstream.endpoints, &reader)
+                upstream.policies.checkProbes(of: upstream.members, upstream.transport, &reader)
+            },
+            .check { $0.check(&$1) },
+        ]
+
+    /// An endpoint that is there twice gets twice its share of requests and of probes; only backups are none.
+    private func check(_ reader: inout ConfigurationReader) {
+        guard let first = members.first else { return }
+        if members.allSatisfy({ $0.weight == 0 }) {
+            reader.error(
+                .configBadValue, at: first.address.location,
+                "endpoints: at least one needs a weight above 0, or none gets requests")
         }
-
-        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            timeouts = reader.block("timeouts") ?? UpstreamTimeouts()
-            host = reader.optional("host", default: .keep)
-            balance = reader.optional("balance", default: .leastRequests)
-            let members = reader.expected("endpoints", as: NonEmpty<EndpointConfiguration>.self)
-            transport = UpstreamTransport(from: &reader, endpoints: members?.map(\.address) ?? [])
-            policies = UpstreamPolicies(
-                from: &reader, endpoints: members?.elements ?? [], transport: transport)
-            guard let members else { throw .alreadyReported }
-            if members.allSatisfy({ $0.weight == 0 }) {
-                reader.error(
-                    .configBadValue, at: members.first.address.location,
-                    "endpoints: at least one needs a weight above 0, or none gets requests")
-            }
-            Self.check(members, &reader)
-            self.members = members
+        var known: Set<EndpointAddress> = []
+        for address in members.map(\.address) where !known.insert(address.value).inserted {
+            reader.error(
+                .configDuplicateName, at: address.location,
+                "endpoints: the same endpoint is there twice; 'weight' gives it a larger share")
         }
-
-        /// An endpoint that is there twice gets twice its share of requests and of probes; only backups are none.
-        private static func check(_ members: NonEmpty<EndpointConfiguration>, _ reader: inout ConfigurationReader) {
-            var known: Set<EndpointAddress> = []
-            for address in members.map(\.address) where !known.insert(address.value).inserted {
-                reader.error(
-                    .configDuplicateName, at: address.location,
-                    "endpoints: the same endpoint is there twice; 'weight' gives it a larger share")
-            }
-            if members.allSatisfy(\.isBackup) {
-                reader.diagnostics.warning(
-                    .configBadValue, at: members.first.address.location,
-                    "endpoints: all are backups, so that each request is one in an outage; one should be none")
-            }
+        if members.allSatisfy(\.isBackup) {
+            reader.diagnostics.warning(
+                .configBadValue, at: first.address.location,
+                "endpoints: all are backups, so that each request is one in an outage; one should be none")
         }
     }
 }
 
-extension UpstreamConfiguration.HostPolicy: ConfigurationValue {
+extension UpstreamConfiguration.HostPolicy: ConfigurationValue, Spelling {
+    static func text(of content: Self) -> String? { content == .keep ? "keep" : nil }
+
     /// `keep`, `endpoint`, or a host with or without a port.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         switch try node.text() {
@@ -82,7 +64,12 @@ extension UpstreamConfiguration.HostPolicy: ConfigurationValue {
     }
 }
 
-extension UpstreamConfiguration.Balance: ConfigurationValue {
+extension UpstreamConfiguration.Balance: ConfigurationValue, Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([
+        .pattern("^(least_requests|round_robin|hash:.+)$"), .block(of: UpstreamConfiguration.HeaderHash.self),
+    ])
+    static func text(of content: Self) -> String? { content == .leastRequests ? "least_requests" : nil }
+
     /// `least_requests`, `round_robin`, `hash:subject`, `hash:address` or `hash:<header>`; or `{ hash: header, name: … }`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard node.entries == nil else {
@@ -144,20 +131,12 @@ extension UpstreamConfiguration {
     }
 }
 
-extension UpstreamTimeouts: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("connect", .duration, default: "2s", "For connecting to an endpoint."),
-            .optional("response_head", .duration, default: "30s", "From the end of the request to the response head."),
-            .optional(
-                "idle", .duration, default: "60s", "The longest pause in bodies and tunnels, in either direction."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        connect = reader.optional("connect", default: connect, in: Duration.positive)
-        responseHead = reader.optional("response_head", default: responseHead, in: Duration.positive)
-        idle = reader.optional("idle", default: idle, in: Duration.positive)
-    }
+extension UpstreamTimeouts: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("connect", \.connect, in: Duration.positive, "For connecting to an endpoint."),
+        .key(
+            "response_head", \.responseHead, in: Duration.positive,
+            "From the end of the request to the response head."),
+        .key("idle", \.idle, in: Duration.positive, "The longest pause in bodies and tunnels, in either direction."),
+    ]
 }

@@ -100,7 +100,7 @@ internal import MartletCore
 /// Protocol version, TLS and PROXY protocol of connections to an upstream.
 @frozen package struct UpstreamTransport: Sendable, Hashable {
     /// HTTP/1.1 or HTTP/2.
-    @frozen package enum Version: String, Sendable, CaseIterable { case http1, h2 }
+    @frozen package enum Version: String, ConfigurationChoice { case http1, h2 }
 
     /// `protocol`: for https and Unix endpoints.
     package var version = Version.http1

@@ -14,7 +14,7 @@
 /// `dns:` of an upstream.
 @frozen package struct ResolutionConfiguration: Sendable, Hashable {
     /// Which addresses of a name are used.
-    @frozen package enum Family: String, Sendable, CaseIterable { case any, ipv4, ipv6 }
+    @frozen package enum Family: String, ConfigurationChoice { case any, ipv4, ipv6 }
 
     /// The longest time between two lookups; the TTL of the records if that is shorter.
     package var refresh = Duration.seconds(30)

@@ -72,6 +72,7 @@ extension ConfigurationReader {
     mutating func recorded<Value>(_ key: String, _ decode: () throws(ConfigurationError) -> Value) -> Value? {
         do { return try labeled(key, decode) } catch {
             diagnostics.add(error)
+            invalidKeys.insert(key)
             return nil
         }
     }

@@ -20,6 +20,8 @@ public struct ConfigurationReader {
     var requestedKeys: [String] = []
     /// Unknown keys that were reported already.
     var reportedKeys: Set<String> = []
+    /// Keys whose value is invalid.
+    var invalidKeys: Set<String> = []
 
     /// Creates a reader of a block.
     /// - Throws: `config.wrong_type` if the node is not a block.

@@ -1,4 +1,4 @@
-extension EndpointAddress: ConfigurationValue {
+extension EndpointAddress: ConfigurationValue, Spelling {
     /// `http://host[:port]`, the same with `https` or `h2c`, `unix:/path` or `builtin:echo`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()

@@ -12,7 +12,7 @@ package import MartletCore
     package static func < (left: Percentage, right: Percentage) -> Bool { left.percent < right.percent }
 }
 
-extension Percentage: ConfigurationQuantity {
+extension Percentage: ConfigurationQuantity, Spelling {
     /// Digits and a percent sign.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a percentage").text
@@ -25,6 +25,6 @@ extension Percentage: ConfigurationQuantity {
     package static var rangeCode: ErrorCode { .configBadValue }
     package var configurationText: String { "\(percent)%" }
 
-    /// The shape of a percentage in the schema.
     static var shape: ConfigurationGrammar.Shape { .pattern("^[0-9]{1,3}%$") }
+    static func text(of content: Percentage) -> String? { content.configurationText }
 }

@@ -12,6 +12,9 @@
         self.column = column
     }
 
+    /// Of what is in no file.
+    static let none = SourceLocation(file: "", line: 0, column: 0)
+
     public var description: String { "\(file):\(line):\(column)" }
 }
 

@@ -171,7 +171,7 @@ private func inner(
         try check(AssertionConfiguration.self)
         try check(WellKnownConfiguration.self)
         try check(SiteAssociation.self)
-        try check(UpstreamConfiguration.Block.self)
+        try check(UpstreamConfiguration.self)
         try check(UpstreamTimeouts.self)
         try check(RouteConfiguration.self)
         try check(RouteMatch.self)

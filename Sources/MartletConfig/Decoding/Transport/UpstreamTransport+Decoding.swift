@@ -1,35 +1,32 @@
 private import MartletCore
 
-extension UpstreamTransport.Version: ConfigurationValue {}
-
 /// `proxy_protocol:` of an upstream: the only version that is supported for sending.
-private enum ProxyProtocolVersion: String, CaseIterable, ConfigurationValue { case v2 }
+private enum ProxyProtocolVersion: String, ConfigurationChoice {
+    case v2
+    static func text(of content: Bool) -> String? { nil }
+    var content: Bool { true }
+}
 
 extension UpstreamTransport {
-    /// The keys of an upstream that configure its transport.
-    static let keys: [ConfigurationGrammar.Key] = [
-        .optional(
-            "protocol", .choice(Version.allCases.map(\.rawValue)), default: "http1",
+    /// The keys of an upstream that set it.
+    static let keys: [ConfigurationKey<UpstreamConfiguration>] = [
+        .key(
+            "protocol", \.transport.version,
             "The protocol of `https` and `unix` endpoints: `http1` (HTTP/1.1) or `h2` (HTTP/2)."),
-        .optional(
-            "tls", .block(of: UpstreamTLS.self), "Server verification and the client certificate for `https` endpoints."
-        ),
-        .optional(
-            "proxy_protocol", .choice(ProxyProtocolVersion.allCases.map(\.rawValue)),
+        .block(
+            "tls", \.transport.tls, default: nil,
+            "Server verification and the client certificate for `https` endpoints."),
+        .key(
+            "proxy_protocol", \.transport.sendsProxyProtocol, as: ProxyProtocolVersion.self,
             "`v2`: connections begin with a PROXY protocol header that names the client."),
     ]
 
-    init(from reader: inout ConfigurationReader, endpoints: [Located<EndpointAddress>]) {
-        self.init()
-        version = reader.optional("protocol", default: .http1)
+    /// Records what of it does not fit to the endpoints.
+    func check(_ endpoints: [Located<EndpointAddress>], _ reader: inout ConfigurationReader) {
         let isEncrypted = endpoints.contains { $0.value.isEncrypted }
-        if let node = reader.node("tls") {
-            tls = reader.block("tls") ?? UpstreamTLS()
-            if !isEncrypted, !endpoints.isEmpty {
-                reader.error(.configConflictingKeys, at: node.location, "tls: none of the endpoints is https://…")
-            }
+        if let node = reader.node("tls"), !isEncrypted, !endpoints.isEmpty {
+            reader.error(.configConflictingKeys, at: node.location, "tls: none of the endpoints is https://…")
         }
-        sendsProxyProtocol = reader.optional("proxy_protocol", as: ProxyProtocolVersion.self) != nil
         for endpoint in endpoints { check(endpoint, isEncrypted: isEncrypted, &reader) }
     }
 
@@ -75,38 +72,29 @@ extension EndpointAddress {
     fileprivate var isEncrypted: Bool { if case .https = self { true } else { false } }
 }
 
-extension UpstreamTLS: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "ca_file", .path, "The certificate authorities of the endpoints, as PEM; the system's if absent."),
-            .optional("server_name", .text, "The name for SNI and verification; the endpoint's host if absent."),
-            .optional("certificate_file", .path, "The client certificate, as PEM."),
-            .optional("key_file", .path, "Its private key as PEM."),
-            .optional("verify", .boolean, default: "true", "`false` accepts any certificate."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        authorityFile = reader.file("ca_file")
-        serverName = reader.optional("server_name", as: ServerName.self)?.text
-        certificate = reader.certificatePair()
-        let verify = reader.optional("verify", as: Located<Bool>.self)
-        guard let verify, !verify.value else { return }
-        verifies = false
-        reader.diagnostics.warning(
-            .configInsecure, at: verify.location,
-            "verify: any certificate is accepted: anyone on the network path can read and change the traffic")
-        if let authorityFile {
+extension UpstreamTLS: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "ca_file", \.authorityFile, as: Located<PathText>?.self,
+            "The certificate authorities of the endpoints, as PEM; the system's if absent."),
+        .key(
+            "server_name", \.serverName, as: ServerName?.self,
+            "The name for SNI and verification; the endpoint's host if absent."),
+        .certificate(\.certificate, "The client certificate, as PEM.", "Its private key as PEM."),
+        .key("verify", \.verifies, "`false` accepts any certificate."),
+        .check { tls, reader in
+            guard !tls.verifies, let verify = reader.node("verify") else { return }
             reader.diagnostics.warning(
-                .configUnused, at: authorityFile.location, "ca_file: unused with 'verify: false'")
-        }
-    }
+                .configInsecure, at: verify.location,
+                "verify: any certificate is accepted: anyone on the network path can read and change the traffic")
+            guard let file = tls.authorityFile else { return }
+            reader.diagnostics.warning(.configUnused, at: file.location, "ca_file: unused with 'verify: false'")
+        },
+    ]
 }
 
 /// A host name or an address literal without a port.
-struct ServerName: ConfigurationValue {
+struct ServerName: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

@@ -1,0 +1,268 @@
+internal import MartletCore
+
+/// One key of a block, with the property that it sets: the only place where the key stands.
+///
+/// From it come its rows of the grammar, with the default that the property has in a block without keys, and what
+/// reads it.
+package struct ConfigurationKey<Root>: Sendable {
+    typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
+    typealias Shape = ConfigurationGrammar.Shape
+
+    /// The default in the grammar: the property's value, another text, or none.
+    enum Default {
+        case property
+        case text(String)
+        case none
+    }
+
+    /// When a key is read: all optional ones, so that their errors are reported together, then those whose error ends
+    /// the block, then what concerns several keys.
+    enum Phase { case optional, ending, check }
+
+    /// Adds its rows to a grammar, with the defaults of a block.
+    var describe: @Sendable (ConfigurationGrammar, Root) -> ConfigurationGrammar = { grammar, _ in grammar }
+    var phase = Phase.optional
+    /// Sets the property if the key is there; throws only for what is required.
+    var read: @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void = { _, _ in }
+}
+
+/// A block whose keys set properties: their table is its grammar, and reads it.
+package protocol KeyedBlock: ConfigurationDecodable {
+    static var keys: [ConfigurationKey<Self>] { get }
+    /// A block with every default. What is required has a placeholder, which no block has that was read.
+    init()
+}
+
+extension KeyedBlock {
+    package static var grammar: ConfigurationGrammar? { table }
+
+    /// The grammar of its keys.
+    static var table: ConfigurationGrammar { ConfigurationGrammar(keys, of: Self()) }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        try reader.read(Self.keys, into: &self)
+    }
+}
+
+extension ConfigurationGrammar {
+    /// The rows of a table, with the defaults of a block.
+    init<Root>(_ keys: [ConfigurationKey<Root>], of defaults: Root) {
+        self = keys.reduce(ConfigurationGrammar()) { $1.describe($0, defaults) }
+    }
+}
+
+extension ConfigurationReader {
+    /// Reads the keys of a table.
+    /// - Throws: the error of a required key; those of others are recorded.
+    mutating func read<Root>(_ keys: [ConfigurationKey<Root>], into root: inout Root) throws(ConfigurationError) {
+        var isComplete = true
+        for key in keys where key.phase == .optional {
+            do { try key.read(&root, &self) } catch {
+                diagnostics.add(error)
+                isComplete = false
+            }
+        }
+        for key in keys where key.phase == .ending { try key.read(&root, &self) }
+        guard isComplete else { throw .alreadyReported }
+        for key in keys where key.phase == .check { try key.read(&root, &self) }
+    }
+
+    /// The node of a key whose value was read; `nil` if it is absent or invalid.
+    mutating func given(_ key: String) -> ConfigurationNode? { invalidKeys.contains(key) ? nil : node(key) }
+
+    /// Reads a block into properties of the one around it; errors are recorded.
+    mutating func nested<Root>(_ key: String, _ keys: [ConfigurationKey<Root>], into root: inout Root) {
+        guard let node = node(key) else { return }
+        do throws(ConfigurationError) {
+            let grammar = ConfigurationGrammar(keys, of: root)
+            var inner = try ConfigurationReader(node, title: title(of: key), grammar: grammar)
+            do throws(ConfigurationError) { try inner.read(keys, into: &root) } catch { inner.diagnostics.add(error) }
+            inner.finish()
+            diagnostics.add(inner.diagnostics)
+        } catch {
+            diagnostics.add(error)
+        }
+    }
+
+    /// The value of an optional key; `nil` if it is absent or invalid, which is recorded.
+    mutating func value<Value>(
+        _ key: String, _ decode: (ConfigurationNode) throws(ConfigurationError) -> Value
+    ) -> Value? {
+        guard let node = node(key) else { return nil }
+        return recorded(key) { () throws(ConfigurationError) in try decode(node) }
+    }
+}
+
+extension ConfigurationKey {
+    /// A row of the grammar whose value a check reads.
+    static func row(_ row: ConfigurationGrammar.Key) -> Self { Self(describe: { grammar, _ in grammar.adding([row]) }) }
+
+    /// What several keys together do not allow, and what depends on others.
+    /// - Parameter always: whether it is looked for even without a required key; only keys above were read then.
+    static func check(
+        always: Bool = false,
+        _ body: @escaping @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void
+    ) -> Self {
+        Self(phase: always ? .optional : .check, read: body)
+    }
+
+    /// A key whose content is a property's.
+    /// - Parameters:
+    ///   - shape: where that of the type says too little.
+    ///   - rule: what a text has to be, beyond its type.
+    static func key<Value: Spelling>(
+        _ name: String, _ path: Path<Value.Content>, as type: Value.Type, shape: Shape = Value.shape,
+        where rule: TextRule? = nil, default text: Default = .property, _ summary: String
+    ) -> Self {
+        reading(name, path, shape, text, summary) { node throws(ConfigurationError) in
+            let value = try Value(decoding: node)
+            try rule?.check(node)
+            return value
+        }
+    }
+
+    /// A key whose value is a property's.
+    static func key<Value: Spelling>(
+        _ name: String, _ path: Path<Value>, shape: Shape = Value.shape, where rule: TextRule? = nil,
+        default text: Default = .property, _ summary: String
+    ) -> Self where Value.Content == Value {
+        key(name, path, as: Value.self, shape: shape, where: rule, default: text, summary)
+    }
+
+    /// A key whose content, within bounds, is a property's.
+    static func key<Value: ConfigurationQuantity & Spelling>(
+        _ name: String, _ path: Path<Value.Content>, as type: Value.Type, in range: ClosedRange<Value>,
+        _ summary: String
+    ) -> Self {
+        reading(name, path, shape(of: range), .property, summary) { node throws(ConfigurationError) in
+            try Value(decoding: node, in: range)
+        }
+    }
+
+    /// A key whose value, within bounds, is a property's.
+    static func key<Value: ConfigurationQuantity & Spelling>(
+        _ name: String, _ path: Path<Value>, in range: ClosedRange<Value>, _ summary: String
+    ) -> Self where Value.Content == Value {
+        key(name, path, as: Value.self, in: range, summary)
+    }
+
+    /// A key without a default whose value is within bounds.
+    static func key<Value: ConfigurationQuantity & Spelling>(
+        _ name: String, _ path: Path<Value?>, in range: ClosedRange<Value>, default text: Default = .property,
+        _ summary: String
+    ) -> Self where Value.Content == Value {
+        reading(name, path, shape(of: range), text, summary) { node throws(ConfigurationError) in
+            Optional(try Value(decoding: node, in: range))
+        }
+    }
+
+    private static func shape<Value: ConfigurationQuantity & Spelling>(of range: ClosedRange<Value>) -> Shape {
+        (range as? ClosedRange<Int>).map { .integer($0) } ?? Value.shape
+    }
+
+    private static func reading<Value: Spelling>(
+        _ name: String, _ path: Path<Value.Content>, _ shape: Shape, _ text: Default, _ summary: String,
+        _ decode: @escaping @Sendable (ConfigurationNode) throws(ConfigurationError) -> Value
+    ) -> Self {
+        Self { grammar, defaults in
+            let fallback: String? =
+                switch text {
+                case .property: Value.text(of: defaults[keyPath: path])
+                case .text(let text): text
+                case .none: nil
+                }
+            return grammar.adding([.optional(name, shape, default: fallback, summary)])
+        } read: { root, reader in
+            if let value = reader.value(name, decode) { root[keyPath: path] = value.content }
+        }
+    }
+
+    /// A required key.
+    /// - Parameter endsBlock: whether its error ends the block, so that no further one is reported.
+    static func required<Value: Spelling>(
+        _ name: String, _ path: Path<Value.Content>, as type: Value.Type, shape: Shape = Value.shape,
+        endsBlock: Bool = false, _ summary: String
+    ) -> Self {
+        Self(
+            describe: { grammar, _ in grammar.adding([.required(name, shape, summary)]) },
+            phase: endsBlock ? .ending : .optional
+        ) { root, reader throws(ConfigurationError) in
+            let node = try reader.requiredNode(name)
+            let value = try reader.labeled(name) { () throws(ConfigurationError) in try Value(decoding: node) }
+            root[keyPath: path] = value.content
+        }
+    }
+
+    /// A required key whose value is a property's.
+    static func required<Value: Spelling>(
+        _ name: String, _ path: Path<Value>, shape: Shape = Value.shape, endsBlock: Bool = false, _ summary: String
+    ) -> Self where Value.Content == Value {
+        required(name, path, as: Value.self, shape: shape, endsBlock: endsBlock, summary)
+    }
+}
+
+/// Blocks, and files.
+extension ConfigurationKey {
+    /// A block that is in effect where it is absent.
+    static func block<Block: ConfigurationDecodable>(
+        _ name: String, _ path: Path<Block>, default text: String? = "{}", _ summary: String
+    ) -> Self {
+        Self(describe: { grammar, _ in grammar.adding([.optional(name, .block(of: Block.self), default: text, summary)])
+        }) {
+            root, reader in
+            if let block = reader.block(name, as: Block.self) { root[keyPath: path] = block }
+        }
+    }
+
+    /// A block that may be absent.
+    static func block<Block: ConfigurationDecodable>(_ name: String, _ path: Path<Block?>, _ summary: String) -> Self {
+        Self(describe: { grammar, _ in grammar.adding([.optional(name, .block(of: Block.self), summary)]) }) {
+            root, reader in root[keyPath: path] = reader.block(name)
+        }
+    }
+
+    /// A block whose keys set properties of this one.
+    static func block(_ name: String, default text: String? = nil, _ summary: String, _ keys: [Self]) -> Self {
+        Self { grammar, defaults in
+            let block = ConfigurationGrammar(keys, of: defaults)
+            return grammar.adding([.optional(name, .block(block), default: text, summary)])
+        } read: { root, reader in
+            reader.nested(name, keys, into: &root)
+        }
+    }
+
+    /// A list of blocks.
+    static func blocks<Block: ConfigurationDecodable>(
+        _ name: String, _ path: Path<[Block]>, default text: String? = "[]", _ summary: String
+    ) -> Self {
+        let shape = Shape.list(.block(of: Block.self), nonEmpty: false)
+        return Self(describe: { grammar, _ in grammar.adding([.optional(name, shape, default: text, summary)]) }) {
+            root, reader in root[keyPath: path] = reader.blocks(name).map(\.value)
+        }
+    }
+
+    /// A secret, here or in a file.
+    static func secret(_ name: String, _ path: Path<Located<Secret>?>, _ summary: String) -> Self {
+        Self(describe: { grammar, _ in grammar.withSecret(name, required: false, summary) }) { root, reader in
+            root[keyPath: path] = reader.optionalSecret(name)
+        }
+    }
+
+    /// A secret that has to be there.
+    static func requiredSecret(_ name: String, _ path: Path<Located<Secret>>, _ summary: String) -> Self {
+        Self(describe: { grammar, _ in grammar.withSecret(name, required: true, summary) }, phase: .ending) {
+            root, reader throws(ConfigurationError) in root[keyPath: path] = try reader.secret(name)
+        }
+    }
+
+    /// `certificate_file` and `key_file`, both or neither.
+    static func certificate(_ path: Path<CertificateFiles?>, _ certificate: String, _ key: String) -> Self {
+        let rows: [ConfigurationGrammar.Key] = [
+            .optional("certificate_file", .path, certificate), .optional("key_file", .path, key),
+        ]
+        return Self(describe: { grammar, _ in grammar.adding(rows) }) { root, reader in
+            root[keyPath: path] = reader.certificatePair()
+        }
+    }
+}
