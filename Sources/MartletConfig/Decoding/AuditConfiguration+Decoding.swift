@@ -1,30 +1,26 @@
 private import MartletCore
 
-extension AuditConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("file", .path, "The file that lines are appended to."),
-            .optional(
-                "syslog", .pattern("^(unix:|udp://)"), "A syslog server: `unix:/dev/log` or `udp://host:514`."),
+extension AuditConfiguration: KeyedBlock {
+    package init() { self.init(key: Located(Secret([]), at: .none)) }
+
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("file", \.file, "The file that lines are appended to."),
+        .key("syslog", \.syslog, "A syslog server: `unix:/dev/log` or `udp://host:514`."),
+        .row(
             .optional(
                 "webhook", .either([.url, .block(of: AuditWebhookConfiguration.self)]),
-                "Where lines are posted: a URL, or a block."),
-        ]).withSecret(
-            "key", required: true, "The P-256 private key that signs the log, as PEM; `martlet keygen audit` makes one."
-        )
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        file = reader.optional("file")
-        syslog = reader.optional("syslog")
-        webhook = Self.webhook(&reader)
-        reader.checkWritable(file, "file")
-        key = try reader.secret("key")
-        guard reader.has("file") || reader.has("syslog") || reader.has("webhook") else {
-            throw ConfigurationError(
-                .configMissingKey, at: reader.location, "audit: needs 'file', 'syslog' or 'webhook'")
-        }
-    }
+                "Where lines are posted: a URL, or a block.")
+        ) { $0.webhook = webhook(&$1) },
+        .check(always: true) { $1.checkWritable($0.file, "file") },
+        .requiredSecret(
+            "key", \.key, "The P-256 private key that signs the log, as PEM; `martlet keygen audit` makes one."),
+        .check { _, reader throws(ConfigurationError) in
+            guard reader.has("file") || reader.has("syslog") || reader.has("webhook") else {
+                throw ConfigurationError(
+                    .configMissingKey, at: reader.location, "audit: needs 'file', 'syslog' or 'webhook'")
+            }
+        },
+    ]
 
     private static func webhook(_ reader: inout ConfigurationReader) -> AuditWebhookConfiguration? {
         guard let node = reader.node("webhook") else { return nil }
@@ -39,29 +35,19 @@ extension AuditConfiguration: ConfigurationDecodable {
     }
 }
 
-extension AuditWebhookConfiguration: ConfigurationDecodable {
-    private static let timeouts = Duration.milliseconds(100)...Duration.seconds(30)
+extension AuditWebhookConfiguration: KeyedBlock {
+    package init() { self.init(url: .placeholder) }
 
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .required("url", .url, "Where lines are posted: https, or http of a loopback address."),
-            .optional("timeout", .duration, default: "5s", "The timeout of one request."),
-        ]).withSecret(
-            "secret", required: false, "The key that signs requests: `whsec_` and 24 to 64 bytes in base64.")
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        timeout = reader.optional("timeout", default: .seconds(5), in: Self.timeouts)
-        secret = reader.optionalSecret("secret")
-        url = try reader.required("url")
-        guard url.value.isTrustworthy else {
-            throw ConfigurationError(
-                .configBadURL, at: url.location, "url: must be https, or http of a loopback address")
-        }
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required("url", \.url, endsBlock: true, "Where lines are posted: https, or http of a loopback address."),
+        .key("timeout", \.timeout, in: .milliseconds(100) ... .seconds(30), "The timeout of one request."),
+        .secret("secret", \.secret, "The key that signs requests: `whsec_` and 24 to 64 bytes in base64."),
+        .check { block, _ throws(ConfigurationError) in try block.url.checkTrust() },
+    ]
 }
 
-extension SyslogAddress: ConfigurationValue {
+extension SyslogAddress: ConfigurationValue, Spelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^(unix:|udp://)")
     private static let standardPort: UInt16 = 514
 
     /// `unix:/dev/log`, `udp://host` or `udp://host:514`.

@@ -92,8 +92,7 @@ extension ConditionConfiguration: ConfigurationDecodable {
             .optional("gt", .number, "The claim is a number greater than this."),
             .optional("lt", .number, "The claim is a number less than this."),
             .optional("not", .boolean, default: "false", "Inverts the test."),
-            .optional(
-                "or_absent", .boolean, default: "false", "Whether callers without the claim pass, too."),
+            .optional("or_absent", .boolean, default: "false", "Whether callers without the claim pass, too."),
             .optional(
                 "any", .list(.condition, nonEmpty: true),
                 "Conditions of which at least one must hold; the only key of its condition."),

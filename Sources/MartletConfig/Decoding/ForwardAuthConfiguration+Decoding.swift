@@ -1,25 +1,27 @@
-extension ForwardAuthConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "deny", .integer(403...403),
-                "403: checks have it instead of 400, 429 and 503, for proxies that pass on no other status."),
-            .optional(
-                "browser", .boolean, default: "false",
-                "Whether a check of a navigation without a credential gets a redirect to the sign-in page."),
-        ])
-    }
+extension ForwardAuthConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "deny", \.deniesAlike, as: DenialStatus.self,
+            "403: checks have it instead of 400, 429 and 503, for proxies that pass on no other status."),
+        .key(
+            "browser", \.redirectsBrowsers,
+            "Whether a check of a navigation without a credential gets a redirect to the sign-in page."),
+        .check { block, _ in block.isPresent = true },
+    ]
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        isPresent = true
-        if let deny = reader.optional("deny", as: Located<Int>.self) {
-            if deny.value != 403 {
-                reader.error(.configBadValue, at: deny.location, "deny: must be 403, not \(deny.value)")
+    /// The only status of `deny`.
+    private struct DenialStatus: Spelling {
+        private static let status = 403
+        static let shape = ConfigurationGrammar.Shape.integer(status...status)
+        static func text(of isGiven: Bool) -> String? { nil }
+        let content = true
+
+        init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+            let number = try Int(decoding: node)
+            guard number == Self.status else {
+                throw node.error(.configBadValue, "must be \(Self.status), not \(number)")
             }
-            deniesAlike = true
         }
-        redirectsBrowsers = reader.optional("browser", default: redirectsBrowsers)
     }
 }
 

@@ -1,115 +1,90 @@
 extension GatewayConfiguration {
     /// The keys of the whole file.
-    package static var grammar: ConfigurationGrammar {
-        .init([
-            .required("version", .integer(1...1), "The version of the grammar: 1."),
-            .optional(
-                "instance_id", .text,
-                "The name of this process in log lines, metrics and `/readyz`; the host's name and six random characters if absent."
-            ),
-            .optional(
-                "server", .block(of: ServerConfiguration.self), default: "{}",
-                "Listeners, limits and timeouts of the client side."),
+    package static let grammar = ConfigurationGrammar(keys, of: GatewayConfiguration(at: .none))
+
+    private static let keys: [ConfigurationKey<Self>] = [
+        .row(.required("version", .integer(1...1), "The version of the grammar: 1.")) { checkVersion(&$1) },
+        .key(
+            "instance_id", \.instanceID,
+            "The name of this process in log lines, metrics and `/readyz`; the host's name and six random characters if absent."
+        ),
+        .block("server", \.server, "Listeners, limits and timeouts of the client side."),
+        .row(
             .optional(
                 "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]), default: "{}",
-                "Health, metrics and the dashboard; `off` disables them."),
-            .optional(
-                "log", .block(of: LogConfiguration.self), default: "{}", "Log level and format, and access lines."),
-            .optional(
-                "tracing", .block(of: TracingConfiguration.self),
-                "Where traces of requests are sent; without it trace contexts pass untouched."),
-            .optional(
-                "audit", .block(of: AuditConfiguration.self),
-                "The audit log: security events in a signed chain of lines; none if absent."),
-            .optional(
-                "store", .block(of: StoreConfiguration.self), default: "{ url: \"memory:\" }",
-                "The store that instances share: sessions, issuers' keys, nonces, throttles."),
-            .optional(
-                "accounts", .block(of: AccountsConfiguration.self),
-                "The account store; without it a subject is `<provider>:<provider subject>`."),
+                "Health, metrics and the dashboard; `off` disables them.")
+        ) { $0.admin = readAdmin(&$1) },
+        .block("log", \.log, "Log level and format, and access lines."),
+        .block("tracing", \.tracing, "Where traces of requests are sent; without it trace contexts pass untouched."),
+        .block("audit", \.audit, "The audit log: security events in a signed chain of lines; none if absent."),
+        .block(
+            "store", \.store, default: "{ url: \"memory:\" }",
+            "The store that instances share: sessions, issuers' keys, nonces, throttles."),
+        .block(
+            "accounts", \.accounts, "The account store; without it a subject is `<provider>:<provider subject>`."),
+        .row(
             .optional(
                 "webhooks", .list(.block(of: WebhookConfiguration.self), nonEmpty: false), default: "[]",
-                "Where events of accounts are delivered; they need `accounts`."),
-            .optional(
-                "outbox", .block(of: OutboxConfiguration.self), default: "{}", "The bounds of the queue of events."),
-            .optional(
-                "mail", .block(of: MailConfiguration.self),
-                "The mail server for registrations and password resets; it needs `accounts`."),
-            .optional(
-                "sessions", .block(of: SessionsConfiguration.self), "Session lifetimes, and where users sign in."),
+                "Where events of accounts are delivered; they need `accounts`.")
+        ) { $0.webhooks = readWebhooks(&$1) },
+        .block("outbox", \.outbox, "The bounds of the queue of events."),
+        .block(
+            "mail", \.mail, "The mail server for registrations and password resets; it needs `accounts`."),
+        .block("sessions", \.sessions, default: nil, "Session lifetimes, and where users sign in."),
+        .row(
             .optional(
                 "browser", .block(of: BrowserConfiguration.self),
-                "Sign-in pages and sessions in cookies, for browsers; it needs `sessions`."),
-            .optional(
-                "jwks", .block(of: JWKSConfiguration.self), default: "{}", "How issuers' keys are fetched and cached."),
-            .optional(
-                "outbound", .block(of: OutboundConfiguration.self), default: "{}",
-                "Authorities and a proxy for whatever the gateway calls."),
-            .optional(
-                "assertion", .block(of: AssertionConfiguration.self),
-                "A signed assertion of the caller's identity for upstreams; none if absent."),
-            .optional(
-                "well_known", .block(of: WellKnownConfiguration.self),
-                "Documents under `/.well-known/` for app platforms."),
-            .optional(
-                "forward_auth", .block(of: ForwardAuthConfiguration.self), default: "{}",
-                "How the checks of a proxy that asks before it forwards are responded to."),
-            .optional("providers", .map(.provider), "Identity providers, by name."),
-            .optional(
-                "plugins", .list(.block(of: PluginConfiguration.self), nonEmpty: false), default: "[]",
-                "Shared libraries that bring further kinds of providers."),
+                "Sign-in pages and sessions in cookies, for browsers; it needs `sessions`.")
+        ) { $0.browser = readBrowser(&$1, $0.sessions) },
+        .block("jwks", \.jwks, "How issuers' keys are fetched and cached."),
+        .block("outbound", \.outbound, "Authorities and a proxy for whatever the gateway calls."),
+        .block(
+            "assertion", \.assertion, "A signed assertion of the caller's identity for upstreams; none if absent."),
+        .block("well_known", \.wellKnown, default: nil, "Documents under `/.well-known/` for app platforms."),
+        .block(
+            "forward_auth", \.server.forwardAuth,
+            "How the checks of a proxy that asks before it forwards are responded to."),
+        .row(.optional("providers", .map(.provider), "Identity providers, by name.")),
+        .blocks("plugins", \.plugins, "Shared libraries that bring further kinds of providers."),
+        .row(
             .optional(
                 "upstreams", .map(.block(of: UpstreamConfiguration.self)),
-                "Where requests are sent, by name; it can be left out where a proxy is trusted and no route has one."),
+                "Where requests are sent, by name; it can be left out where a proxy is trusted and no route has one.")
+        ) { if !$0.server.trustsProxies || $1.has("upstreams") { $0.upstreams = readUpstreams(&$1) } },
+        .row(
             .optional(
-                "rate_limits", .map(.block(of: RateLimitConfiguration.Block.self)),
-                "Limits on how often requests may come, by name; routes name them in `limits.rate`."),
+                "rate_limits", .map(.block(of: RateLimitConfiguration.self)),
+                "Limits on how often requests may come, by name; routes name them in `limits.rate`.")
+        ) { $0.server.rateLimits = RateLimitConfiguration.readAll(&$1) },
+        .row(
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
-                "The routes; the first that matches wins."),
-        ])
+                "The routes; the first that matches wins.")
+        ) {
+            $0.routes = readRoutes(&$1)
+            checkRoutesForChecks(&$1, $0.server)
+        },
+        .check { $0.check(&$1) },
+    ]
+
+    /// That of a file without keys.
+    private init(at location: SourceLocation) {
+        self.init(
+            server: .standard(at: location), admin: .standard(at: location), log: LogConfiguration(),
+            store: .standard(at: location), jwks: JWKSConfiguration(), sessions: SessionsConfiguration(),
+            wellKnown: WellKnownConfiguration(), providers: [], upstreams: [], routes: [])
     }
 
     /// Reads every block, then checks across them; errors are recorded.
     static func read(_ reader: inout ConfigurationReader, kinds: AvailableKinds) -> GatewayConfiguration? {
-        checkVersion(&reader)
-        let plugins = reader.blocks("plugins", as: PluginConfiguration.self).map(\.value)
-        let knownKinds = kinds.known(with: plugins, &reader.diagnostics)
-        let location = reader.location
-        let instanceID = reader.optional("instance_id", as: Located<String>.self)
-        if let instanceID { reader.checkName(instanceID) }
-        var server = reader.block("server") ?? ServerConfiguration.standard(at: location)
-        let admin = readAdmin(&reader)
-        let log = reader.block("log") ?? LogConfiguration()
-        let tracing: TracingConfiguration? = reader.block("tracing")
-        let audit: AuditConfiguration? = reader.block("audit")
-        let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
-        let jwks = reader.block("jwks") ?? JWKSConfiguration()
-        let accounts: AccountsConfiguration? = reader.block("accounts")
-        let webhooks = readWebhooks(&reader)
-        let outbox = reader.block("outbox") ?? OutboxConfiguration()
-        let mail = readMail(&reader)
-        let sessions = reader.block("sessions") ?? SessionsConfiguration()
-        let browser = readBrowser(&reader, sessions)
-        let assertion: AssertionConfiguration? = reader.block("assertion")
-        let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
-        server.forwardAuth = reader.block("forward_auth") ?? server.forwardAuth
-        let providers = readProviders(&reader, knownKinds: knownKinds)
-        let upstreams = server.trustsProxies && !reader.has("upstreams") ? [] : readUpstreams(&reader)
-        server.rateLimits = RateLimitConfiguration.readAll(&reader)
-        let routes = readRoutes(&reader)
-        checkRoutesForChecks(&reader, server)
-        var configuration = GatewayConfiguration(
-            server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
-            webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions,
-            hasSessionsBlock: reader.has("sessions"), browser: browser, assertion: assertion, wellKnown: wellKnown,
-            providers: providers, upstreams: upstreams, routes: routes)
-        configuration.instanceID = instanceID?.value
-        configuration.outbound = reader.block("outbound") ?? OutboundConfiguration()
-        configuration.plugins = plugins
-        configuration.tracing = tracing
+        var configuration = GatewayConfiguration(at: reader.location)
+        do throws(ConfigurationError) { try reader.read(keys, into: &configuration) } catch {
+            reader.diagnostics.add(error)
+        }
+        let knownKinds = kinds.known(with: configuration.plugins, &reader.diagnostics)
+        configuration.providers = readProviders(&reader, knownKinds: knownKinds)
+        configuration.hasSessionsBlock = reader.has("sessions")
         configuration.checkTracing(&reader)
-        configuration.audit = audit
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
@@ -132,6 +107,17 @@ extension GatewayConfiguration {
         guard let version = reader.expected("version", as: Located<Int>.self), version.value != 1 else { return }
         reader.error(
             .configBadVersion, at: version.location, "version \(version.value) is not supported: the only one is 1")
+    }
+
+    /// What only other blocks make possible.
+    private func check(_ reader: inout ConfigurationReader) {
+        if let node = reader.given("instance_id"), let instanceID {
+            reader.checkName(Located(instanceID, at: node.location))
+        }
+        if let mail, !reader.has("accounts") {
+            reader.error(
+                .configMissingKey, at: mail.server.location, "mail: needs accounts:, which keeps the mails to be sent")
+        }
     }
 
     /// Reads `admin:`; `nil` with `off`, and after errors.
@@ -157,15 +143,6 @@ extension GatewayConfiguration {
                 .configMissingKey, at: first.name.location, "webhooks: need accounts:, which keeps the events")
         }
         return webhooks
-    }
-
-    private static func readMail(_ reader: inout ConfigurationReader) -> MailConfiguration? {
-        let mail: MailConfiguration? = reader.block("mail")
-        if let mail, !reader.has("accounts") {
-            reader.error(
-                .configMissingKey, at: mail.server.location, "mail: needs accounts:, which keeps the mails to be sent")
-        }
-        return mail
     }
 
     private static func readBrowser(

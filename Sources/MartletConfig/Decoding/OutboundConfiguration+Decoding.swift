@@ -1,42 +1,32 @@
 internal import MartletCore
 
-extension OutboundConfiguration: ConfigurationDecodable {
+extension OutboundConfiguration: KeyedBlock {
     private static let maximumFileBytes = 4 * 1024 * 1024
 
-    /// The keys of the block, which every provider has too.
-    static let keys: [ConfigurationGrammar.Key] = [
-        .optional(
-            "ca_file", .path, "Authorities to trust instead of the system's, PEM; `SSL_CERT_FILE` names them if absent."
-        ),
-        .optional(
-            "http_proxy", .either([.choice(["off"]), .pattern("^https?://")]),
-            "The HTTP proxy of https calls, or `off`; `HTTPS_PROXY` names it if absent."),
-        .optional(
-            "no_proxy", .list(.text, nonEmpty: false),
+    /// Every provider has them, too.
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "ca_file", \.caFile,
+            "Authorities to trust instead of the system's, PEM; `SSL_CERT_FILE` names them if absent."),
+        .key("http_proxy", \.proxy, "The HTTP proxy of https calls, or `off`; `HTTPS_PROXY` names it if absent."),
+        .key(
+            "no_proxy", \.exceptions, as: NoProxyList?.self,
             "Names, with all below them, addresses and networks that are called directly; `NO_PROXY` if absent."),
-    ]
-
-    package static var grammar: ConfigurationGrammar? { .init(keys) }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        read(&reader)
-    }
-
-    /// Reads the keys of a block that may have others; errors are recorded.
-    mutating func read(_ reader: inout ConfigurationReader) {
-        if let bytes = reader.file("ca_file", maximumBytes: Self.maximumFileBytes) {
-            caFile = reader.optional("ca_file")
+        .check { outbound, reader in
+            guard let bytes = reader.file("ca_file", maximumBytes: maximumFileBytes) else {
+                outbound.caFile = nil
+                return
+            }
             if !String(decoding: bytes.value, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") {
                 reader.error(.configBadValue, at: bytes.location, "ca_file: has no certificate in PEM")
             }
-        }
-        proxy = reader.optional("http_proxy")
-        exceptions = reader.optional("no_proxy", as: NoProxyList.self)?.hosts
-    }
+        },
+    ]
 }
 
-extension OutboundConfiguration.Proxy: ConfigurationValue {
+extension OutboundConfiguration.Proxy: ConfigurationValue, Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([.choice(["off"]), .pattern("^https?://")])
+
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
         if text == "off" {
@@ -53,8 +43,9 @@ extension OutboundConfiguration.Proxy: ConfigurationValue {
 }
 
 /// The hosts of `no_proxy`.
-private struct NoProxyList: ConfigurationValue {
-    let hosts: [String]
+private struct NoProxyList: Spelling {
+    static let shape = ConfigurationGrammar.Shape.list(.text, nonEmpty: false)
+    let content: [String]
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard let elements = node.elements else { throw node.mismatch("", mustBe: "a list") }
@@ -70,6 +61,6 @@ private struct NoProxyList: ConfigurationValue {
             // The client takes a name for all below it, too, with a dot before it or without.
             hosts.append(text.hasPrefix("*.") ? String(text.dropFirst()) : text)
         }
-        self.hosts = hosts
+        content = hosts
     }
 }

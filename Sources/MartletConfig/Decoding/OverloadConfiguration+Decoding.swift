@@ -1,29 +1,19 @@
-extension OverloadConfiguration: ConfigurationDecodable {
-    private static let delays = Duration.milliseconds(1)...Duration.seconds(60)
-
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "loop_delay", .duration, default: "100ms",
-                "How long events may wait for an event loop, 1ms to 60s; longer twice in a row is an overload."),
-            .optional(
-                "memory", .pattern("^[0-9]{1,3}%$"), default: "90%",
-                "The largest share of the memory that the process may use: of its cgroup's limit, or of the machine's memory."
-            ),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        loopDelay = reader.optional("loop_delay", default: loopDelay, in: Self.delays)
-        memoryPercent = reader.optional("memory", default: Share(percent: memoryPercent)).percent
-    }
+extension OverloadConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "loop_delay", \.loopDelay, in: .milliseconds(1) ... .seconds(60),
+            "How long events may wait for an event loop, 1ms to 60s; longer twice in a row is an overload."),
+        .key(
+            "memory", \.memoryPercent, as: Share.self,
+            "The largest share of the memory that the process may use: of its cgroup's limit, or of the machine's memory."
+        ),
+    ]
 
     /// A share such as `90%`.
-    private struct Share: ConfigurationValue {
-        let percent: Int
-
-        init(percent: Int) { self.percent = percent }
+    private struct Share: Spelling {
+        static let shape = Percentage.shape
+        static func text(of percent: Int) -> String? { "\(percent)%" }
+        let content: Int
 
         init(decoding node: ConfigurationNode) throws(ConfigurationError) {
             let text = try node.text()
@@ -32,7 +22,7 @@ extension OverloadConfiguration: ConfigurationDecodable {
             else {
                 throw node.error(.configBadValue, "must be a share from 1% to 100%, not \(quoted(text))")
             }
-            self.percent = percent
+            content = percent
         }
     }
 }

@@ -3,14 +3,12 @@ extension ProviderConfiguration {
     package static let sharedKeys: [ConfigurationGrammar.Key] = [
         .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others."),
         .optional("label", .text, "What pages call the provider, up to 64 characters; its name if absent."),
-        .optional(
-            "icon_file", .path, "What pages show on its button: an SVG, PNG, JPEG or WebP file, up to 256 KiB."),
+        .optional("icon_file", .path, "What pages show on its button: an SVG, PNG, JPEG or WebP file, up to 256 KiB."),
     ]
-    private static let maximumLabel = 64
 
     /// Those of them that a kind has not given another meaning.
     package static func sharedKeys(besides own: ConfigurationGrammar) -> [ConfigurationGrammar.Key] {
-        (sharedKeys + OutboundConfiguration.keys).filter { !own.keyNames.contains($0.name) }
+        (sharedKeys + OutboundConfiguration.table.keys).filter { !own.keyNames.contains($0.name) }
     }
 
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
@@ -29,12 +27,9 @@ extension ProviderConfiguration {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
             bulkhead = reader.block("bulkhead")
-            label = reader.optional("label")
+            label = reader.value("label") { node throws(ConfigurationError) in try Located(decoding: node, .label) }
             icon = reader.optional("icon_file")
-            outbound.read(&reader)
-            if let label, !(1...maximumLabel).contains(label.value.unicodeScalars.count) {
-                reader.error(.configBadValue, at: label.location, "label: must have 1 to \(maximumLabel) characters")
-            }
+            try reader.read(OutboundConfiguration.keys, into: &outbound)
             diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
@@ -63,16 +58,9 @@ extension ProviderConfiguration {
     }
 }
 
-extension BulkheadConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("concurrency", .integer(1...1024), default: "64", "How many calls run at a time."),
-            .optional("queue", .integer(0...65_536), default: "256", "How many calls wait for one that runs."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        concurrency = reader.optional("concurrency", default: 64, in: 1...1024)
-        queue = reader.optional("queue", default: 256, in: 0...65_536)
-    }
+extension BulkheadConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("concurrency", \.concurrency, in: 1...1024, "How many calls run at a time."),
+        .key("queue", \.queue, in: 0...65_536, "How many calls wait for one that runs."),
+    ]
 }

@@ -13,14 +13,13 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path and the host."),
             .optional(
-                "cors", .block(of: RouteCrossOrigin.self),
+                "cors", .block(of: CrossOriginConfiguration.self),
                 "Which pages of other origins may use the route; left to the upstream if absent."),
             .optional(
-                "timeout", .duration,
-                "How long a request may take until the response's head; unlimited if absent."),
+                "timeout", .duration, "How long a request may take until the response's head; unlimited if absent."),
             .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
             .optional(
-                "upgrade", .either([.list(.text, nonEmpty: false), .block(of: RouteUpgrade.self)]),
+                "upgrade", .either([.list(.text, nonEmpty: false), .block(of: UpgradeConfiguration.self)]),
                 "Allowed upgrades and the limits of tunnels; a list is `protocols` alone."),
             .optional(
                 "forward_credentials", .boolean, default: "false",
@@ -29,14 +28,16 @@ extension RouteConfiguration: ConfigurationDecodable {
                 "upstream", .text,
                 "The upstream of the requests: a name in `upstreams`; a route without one serves checks alone."),
             .optional(
-                "split", .list(.block(of: RouteSplitShare.self), nonEmpty: true),
+                "split", .list(.block(of: SplitShare.self), nonEmpty: true),
                 "Instead of `upstream`: upstreams that share the requests."),
             .optional(
-                "mirror", .block(of: RouteMirror.self),
+                "mirror", .block(of: MirrorConfiguration.self),
                 "Beside `upstream` or `split`: an upstream that gets copies of requests."),
-            .optional("redirect", .block(of: RouteRedirect.self), "Instead of `upstream`: where clients are sent."),
             .optional(
-                "respond", .block(of: RouteRespond.self), "Instead of `upstream`: a response of the gateway itself."),
+                "redirect", .block(of: RedirectConfiguration.self), "Instead of `upstream`: where clients are sent."),
+            .optional(
+                "respond", .block(of: FixedResponseConfiguration.self),
+                "Instead of `upstream`: a response of the gateway itself."),
         ])
         .withAtMostOne(of: ["upstream", "redirect"]).withAtMostOne(of: ["upstream", "respond"])
         .withAtMostOne(of: ["redirect", "respond"])
@@ -60,12 +61,12 @@ extension RouteConfiguration: ConfigurationDecodable {
         HeaderConfiguration.warnAboutAddresses(in: headers.set ?? [], where: rules.conditions, &reader.diagnostics)
         let rewrite = reader.block("rewrite") ?? RouteRewrite()
         (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
-        crossOrigin = reader.block("cors", as: RouteCrossOrigin.self)?.value
-        if reader.has("cors") { RouteCrossOrigin.check(reader.node("headers"), &reader) }
+        crossOrigin = reader.block("cors")
+        if reader.has("cors") { CrossOriginConfiguration.check(reader.node("headers"), &reader) }
         timeout = reader.optional("timeout", in: Duration.positive)
         let limits = reader.block("limits") ?? RouteLimits()
         (bodyLimit, self.limits) = (limits.body, limits.others)
-        upgrade = RouteUpgrade.read(&reader)
+        upgrade = UpgradeConfiguration.read(&reader)
         forwardsCredentials = reader.optional("forward_credentials", default: false)
         if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
         {
@@ -75,10 +76,10 @@ extension RouteConfiguration: ConfigurationDecodable {
         }
         response = RouteResponseConfiguration.read(&reader)
         let name = reader.expectedName("name")
-        split = RouteSplitShare.read(&reader)
+        split = SplitShare.read(&reader)
         upstream = reader.optional("upstream")
         let upstreams = (upstream.map { [$0] } ?? []) + split.map(\.upstream)
-        mirror = RouteMirror.read(
+        mirror = MirrorConfiguration.read(
             &reader, beside: upstreams, hasResponse: reader.has("redirect") || reader.has("respond"))
         if upstreams.isEmpty { upgrade = .none }
         guard let name else { throw .alreadyReported }
@@ -87,7 +88,7 @@ extension RouteConfiguration: ConfigurationDecodable {
 }
 
 /// `match:` of a route.
-struct RouteMatch: ConfigurationDecodable {
+struct RouteMatch: KeyedBlock {
     var hosts: [Located<String>] = []
     var path = RouteConfiguration.PathPattern.any
     var methods: [String] = []
@@ -95,66 +96,64 @@ struct RouteMatch: ConfigurationDecodable {
 
     init() {}
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
+    static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "hosts", \.hosts, as: NonEmpty<Located<HostPattern>>.self,
+            "`api.example.com`, or `*.example.com` for its subdomains; any host if absent."),
+        .key(
+            "path", \.glob, as: Located<PathGlob>?.self, shape: .pattern("^/"),
+            "`*` is one segment or a part of one, `**` any number of segments; any path if absent."),
+        .key("path_regex", \.regex, "Instead of `path`: a regular expression that matches the whole path."),
+        .key("methods", \.methods, as: NonEmpty<MethodName>.self, "Any method if absent; `GET` is for `HEAD`, too."),
+        .row(
+            .optional("headers", conditionList, default: "[]", "Conditions on the request's headers; all must hold.")),
+        .row(
             .optional(
-                "hosts", .list(.text, nonEmpty: true),
-                "`api.example.com`, or `*.example.com` for its subdomains; any host if absent."),
-            .optional(
-                "path", .pattern("^/"),
-                "`*` is one segment or a part of one, `**` any number of segments; any path if absent."),
-            .optional("path_regex", .text, "Instead of `path`: a regular expression that matches the whole path."),
-            .optional("methods", .list(.text, nonEmpty: true), "Any method if absent; `GET` is for `HEAD`, too."),
-            .optional(
-                "headers", .list(.block(of: RequestConditionBlock.self), nonEmpty: false), default: "[]",
-                "Conditions on the request's headers; all must hold."),
-            .optional(
-                "query", .list(.block(of: RequestConditionBlock.self), nonEmpty: false), default: "[]",
-                "Conditions on the parameters of the query; all must hold."),
-        ])
+                "query", conditionList, default: "[]", "Conditions on the parameters of the query; all must hold.")),
+        .check { match, reader in
+            match.conditions = RequestConditionBlock.read(.header, "headers", &reader)
+            match.conditions += RequestConditionBlock.read(.query, "query", &reader)
+            guard let regex = match.regex else { return }
+            if reader.given("path") != nil {
+                reader.error(
+                    .configConflictingKeys, at: regex.location,
+                    "'path' and 'path_regex' are both given in \(reader.title)")
+            } else if regex.value.isEmpty {
+                reader.error(.configBadPattern, at: regex.location, "path_regex: must not be empty")
+            }
+        },
+    ]
+
+    private static let conditionList = ConfigurationGrammar.Shape.list(
+        .block(of: RequestConditionBlock.self), nonEmpty: false)
+
+    private var glob: Located<String>? {
+        get { nil }
+        set { if let newValue { path = .glob(newValue) } }
     }
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        hosts =
-            reader.optional("hosts", as: NonEmpty<Located<HostPattern>>.self)?.map {
-                Located($0.value.text, at: $0.location)
-            } ?? []
-        methods = reader.optional("methods", as: NonEmpty<MethodName>.self)?.map(\.text) ?? []
-        conditions = RequestConditionBlock.read(.header, "headers", &reader)
-        conditions += RequestConditionBlock.read(.query, "query", &reader)
-        let glob: Located<PathGlob>? = reader.optional("path")
-        let regex: Located<String>? = reader.optional("path_regex")
-        if let glob { path = .glob(Located(glob.value.text, at: glob.location)) }
-        guard let regex else { return }
-        if glob != nil {
-            reader.error(
-                .configConflictingKeys, at: regex.location, "'path' and 'path_regex' are both given in \(reader.title)")
-        } else if regex.value.isEmpty {
-            reader.error(.configBadPattern, at: regex.location, "path_regex: must not be empty")
-        }
-        path = .regex(regex)
+    private var regex: Located<String>? {
+        get { if case .regex(let regex) = path { regex } else { nil } }
+        set { if let newValue { path = .regex(newValue) } }
     }
 }
 
 /// `limits:` of a route.
-struct RouteLimits: ConfigurationDecodable {
+struct RouteLimits: KeyedBlock {
     var body = RouteConfiguration.BodyLimit.inherited
     var others = RouteLimitsConfiguration()
 
     init() {}
 
-    static var grammar: ConfigurationGrammar? {
-        .init(
-            [
-                .optional(
-                    "body_bytes", .either([.size, .choice(["unlimited"])]),
-                    "Overrides `server.limits.body_bytes`; `unlimited` for streams.")
-            ] + RouteLimitsConfiguration.keys)
-    }
+    static let keys: [ConfigurationKey<Self>] =
+        [.key("body_bytes", \.body, "Overrides `server.limits.body_bytes`; `unlimited` for streams.")]
+        + RouteLimitsConfiguration.keys
+}
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let limit: SizeLimit? = reader.optional("body_bytes")
-        if let limit { body = limit.bytes.map { .bytes($0) } ?? .unlimited }
-        others = RouteLimitsConfiguration(&reader)
+extension RouteConfiguration.BodyLimit: Spelling {
+    static let shape = SizeLimit.shape
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        self = try SizeLimit(decoding: node).content.map { .bytes($0) } ?? .unlimited
     }
 }

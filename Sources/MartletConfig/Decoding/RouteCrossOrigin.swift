@@ -1,73 +1,45 @@
-private import MartletCore
+extension CrossOriginConfiguration: KeyedBlock {
+    package init() { self.init(origins: []) }
 
-/// `cors:` of a route.
-struct RouteCrossOrigin: ConfigurationDecodable {
-    /// Browsers keep the response to a preflight for a day at most.
-    private static let longest = Duration.seconds(86_400)
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required(
+            "origins", \.origins, as: NonEmpty<CrossOriginPattern>.self, endsBlock: true,
+            "The origins whose pages may use the route: exact ones, of any scheme, `https://*.example.com` for those"
+                + " below a domain, `*` for all, `null` for pages without one."),
+        .key("methods", \.methods, as: NonEmpty<MethodName>.self, "The methods that pages may use."),
+        .key(
+            "headers", \.headers, as: [ListedFieldName].self,
+            "The request headers that pages may set, such as `authorization`."),
+        .key("expose", \.exposed, as: [ListedFieldName].self, "The response headers that pages may read."),
+        .key(
+            "credentials", \.allowsCredentials,
+            "Whether pages may use cookies and other credentials that browsers send by themselves."),
+        .key(
+            "max_age", \.maximumAge, in: .zero ... .seconds(86_400),
+            "How long browsers may keep the response to a preflight, up to 1d; a few seconds if absent."),
+        .check(always: true) { $1.checkWholeSeconds($0.maximumAge ?? .zero, of: "max_age") },
+        .check { block, reader in
+            for (origin, node) in zip(block.origins, reader.node("origins")?.elements ?? []) {
+                block.check(origin, at: node.location, &reader)
+            }
+        },
+    ]
 
-    let value: CrossOriginConfiguration
-
-    static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .required(
-                "origins", .list(.text, nonEmpty: true),
-                "The origins whose pages may use the route: exact ones, of any scheme, `https://*.example.com` for those"
-                    + " below a domain, `*` for all, `null` for pages without one."),
-            .optional(
-                "methods", .list(.text, nonEmpty: true), default: "[GET, HEAD, POST]", "The methods that pages may use."
-            ),
-            .optional(
-                "headers", .list(.text, nonEmpty: false), default: "[]",
-                "The request headers that pages may set, such as `authorization`."),
-            .optional(
-                "expose", .list(.text, nonEmpty: false), default: "[]", "The response headers that pages may read."),
-            .optional(
-                "credentials", .boolean, default: "false",
-                "Whether pages may use cookies and other credentials that browsers send by themselves."),
-            .optional(
-                "max_age", .duration,
-                "How long browsers may keep the response to a preflight, up to 1d; a few seconds if absent."),
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let methods = reader.optional("methods", as: NonEmpty<MethodName>.self)?.map(\.text)
-        let headers = reader.optional("headers", as: [ListedFieldName].self) ?? []
-        let exposed = reader.optional("expose", as: [ListedFieldName].self) ?? []
-        let credentials = reader.optional("credentials", as: Located<Bool>.self)
-        let age = reader.optional("max_age", in: Duration.zero...Self.longest)
-        if let node = reader.node("max_age"), let age, age > .zero, age < .seconds(1) {
-            reader.error(.configBadDuration, at: node.location, "max_age: must be 0s, or at least 1s")
-        }
-        let origins = try reader.required("origins", as: NonEmpty<Located<CrossOriginPattern>>.self)
-        var value = CrossOriginConfiguration(origins: origins.map(\.value.origin))
-        if let methods { value.methods = methods }
-        (value.headers, value.exposed) = (headers.map(\.text), exposed.map(\.text))
-        value.allowsCredentials = credentials?.value ?? false
-        value.maximumAge = age
-        for origin in origins {
-            Self.check(origin, credentials: credentials, &reader)
-        }
-        self.value = value
-    }
-
-    private static func check(
-        _ origin: Located<CrossOriginPattern>, credentials: Located<Bool>?, _ reader: inout ConfigurationReader
-    ) {
-        switch origin.value.origin {
+    private func check(_ origin: Origin, at location: SourceLocation, _ reader: inout ConfigurationReader) {
+        switch origin {
         case .any:
-            guard let credentials, credentials.value else { return }
+            guard let node = reader.node("credentials"), allowsCredentials else { return }
             reader.error(
-                .configConflictingKeys, at: credentials.location,
+                .configConflictingKeys, at: node.location,
                 "credentials: every page could act in the name of its visitors: list the origins instead of '*'")
         case .null:
             reader.diagnostics.warning(
-                .configInsecure, at: origin.location,
+                .configInsecure, at: location,
                 "origins: any page can make itself one whose origin is 'null', with a sandboxed frame")
         case .subdomains(_, let suffix):
             guard !suffix.dropFirst().contains(".") else { return }
             reader.diagnostics.warning(
-                .configInsecure, at: origin.location,
+                .configInsecure, at: location,
                 "origins: pages of every domain below \(quoted(String(suffix.dropFirst()))) may use the route, whoever's"
             )
         case .exact: return
@@ -88,7 +60,7 @@ struct RouteCrossOrigin: ConfigurationDecodable {
 }
 
 /// The name of a header that is only listed.
-private struct ListedFieldName: ConfigurationValue {
+private struct ListedFieldName: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
@@ -103,21 +75,21 @@ private struct ListedFieldName: ConfigurationValue {
 }
 
 /// An entry of `cors.origins`.
-private struct CrossOriginPattern: ConfigurationValue {
-    let origin: CrossOriginConfiguration.Origin
+private struct CrossOriginPattern: ConfigurationValue, Spelling {
+    let content: CrossOriginConfiguration.Origin
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         // YAML has a null of its own.
         if node.isNull {
-            origin = .null
+            content = .null
             return
         }
         let written = try node.text()
         switch written {
-        case "*": origin = .any
-        case "null": origin = .null
-        case _ where written.contains("*"): origin = try Self.subdomains(written, node)
-        default: origin = .exact(try PageOrigin(decoding: node).text)
+        case "*": content = .any
+        case "null": content = .null
+        case _ where written.contains("*"): content = try Self.subdomains(written, node)
+        default: content = .exact(try PageOrigin(decoding: node).text)
         }
     }
 

@@ -18,12 +18,13 @@ struct RouteHeaders: ConfigurationDecodable {
                 "remove", .list(.text, nonEmpty: false), default: "[]",
                 "Client headers that are not forwarded to the upstream."),
             .optional(
-                "response", .block(of: RouteResponseHeaders.self), "Headers of the response that the client gets."),
+                "response", .block(of: ResponseHeaderConfiguration.self),
+                "Headers of the response that the client gets."),
         ])
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        response = reader.block("response", as: RouteResponseHeaders.self)?.value ?? response
+        response = reader.block("response") ?? response
         let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
         remove = removed.map(\.value.lowercased)
         let removedNames = Dictionary(removed.map { ($0.value.folded, $0) }) { first, _ in first }
@@ -37,10 +38,10 @@ struct RouteHeaders: ConfigurationDecodable {
                     .configConflictingKeys, at: twice.location,
                     "header \(quoted(twice.value.text)) is both set and removed")
             }
+            guard let value = block.value else { continue }
             headers.append(
                 HeaderConfiguration(
-                    name: name, value: block.value, encoding: block.encoding, join: block.join, fallback: block.fallback
-                ))
+                    name: name, value: value, encoding: block.encoding, join: block.join, fallback: block.fallback))
         }
         set = headers
     }
@@ -65,9 +66,6 @@ struct RouteHeaders: ConfigurationDecodable {
         }
     }
 }
-
-extension HeaderConfiguration.Encoding: ConfigurationValue {}
-extension PrincipalAttribute: ConfigurationValue {}
 
 extension HeaderConfiguration {
     /// Warns of addresses that may not be verified: an upstream that takes one for its user's would let in whoever
@@ -101,37 +99,50 @@ extension ConditionConfiguration {
 
 extension HeaderConfiguration {
     /// The keys of one entry of `headers.set`; its name is the entry's key.
-    struct Block: ConfigurationDecodable {
-        let value: Value
-        let encoding: Encoding
-        let join: String?
-        let fallback: String?
+    struct Block: KeyedBlock {
+        private var attribute: PrincipalAttribute?
+        private var claim: ClaimPath?
+        private var constant: String?
+        private(set) var encoding = Encoding.percent
+        private(set) var join: String?
+        private(set) var fallback: String?
 
-        static var grammar: ConfigurationGrammar? {
-            ConfigurationGrammar([
-                .optional(
-                    "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
-                    "An attribute of the caller."),
-                .optional("claim", .claim, "A claim of the caller, or the names on the way to a member of it."),
-                .optional("value", .text, "A constant of printable ASCII, for every request of the route."),
-                .optional(
-                    "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
-                    "How characters other than printable ASCII are encoded."),
-                .optional("join", .text, "The separator between the elements of a list."),
-                .optional("default", .text, "The value if the caller has none; without it the header is omitted."),
-            ])
-            .withOneOf(["attribute", "claim", "value"])
+        init() {}
+
+        /// `nil` only before it was read.
+        var value: Value? {
+            attribute.map(Value.attribute) ?? claim.map { .claim($0) } ?? constant.map { .constant($0) }
         }
 
-        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            encoding = reader.optional("encode", default: .percent)
-            join = reader.optional("join", as: PrintableText.self)?.text
-            fallback = reader.optional("default", as: PrintableText.self)?.text
-            let attribute: PrincipalAttribute? = reader.optional("attribute")
-            let claim: ClaimPath? = reader.optional("claim")
-            if encoding == .json { Self.checkJSON(&reader) }
-            let constant = Self.constant(&reader)
-            let given = ["attribute", "claim", "value"].filter { reader.has($0) }
+        private static let sources = ["attribute", "claim", "value"]
+
+        static var grammar: ConfigurationGrammar? { table.withOneOf(sources) }
+
+        static let keys: [ConfigurationKey<Self>] = [
+            .key("attribute", \.attribute, "An attribute of the caller."),
+            .key("claim", \.claim, "A claim of the caller, or the names on the way to a member of it."),
+            .key(
+                "value", \.constant, as: FieldValueText?.self,
+                "A constant of printable ASCII, for every request of the route."),
+            .key("encode", \.encoding, "How characters other than printable ASCII are encoded."),
+            .key("join", \.join, where: .printable, "The separator between the elements of a list."),
+            .key(
+                "default", \.fallback, where: .printable,
+                "The value if the caller has none; without it the header is omitted."),
+            .check { block, reader throws(ConfigurationError) in
+                // Only claims have a form of their own in JSON.
+                let others = ["attribute", "join"].filter { _ in block.encoding == .json }
+                reader.reject(others, "cannot be used with 'encode: json'")
+                if reader.has("value") {
+                    reader.reject(["encode", "join", "default"], "has no effect on a constant 'value'")
+                }
+                try checkSources(&reader)
+                guard block.value != nil else { throw .alreadyReported }
+            },
+        ]
+
+        private static func checkSources(_ reader: inout ConfigurationReader) throws(ConfigurationError) {
+            let given = sources.filter { reader.has($0) }
             if given.isEmpty {
                 throw ConfigurationError(
                     .configMissingKey, at: reader.location,
@@ -142,37 +153,22 @@ extension HeaderConfiguration {
                     .configConflictingKeys, at: reader.location,
                     "\(reader.title) has both '\(given[0])' and '\(given[1])'")
             }
-            let value =
-                attribute.map(Value.attribute) ?? claim.map { .claim($0) } ?? constant.map { .constant($0) }
-            guard let value else { throw .alreadyReported }
-            self.value = value
         }
+    }
+}
 
-        /// Only claims have a form of their own in JSON; errors are recorded.
-        private static func checkJSON(_ reader: inout ConfigurationReader) {
-            for key in ["attribute", "join"] {
-                guard let node = reader.node(key) else { continue }
-                reader.error(
-                    .configConflictingKeys, at: node.location, "\(key): cannot be used with 'encode: json'")
-            }
-        }
-
-        /// Reads `value`, which is written as it stands; errors are recorded.
-        private static func constant(_ reader: inout ConfigurationReader) -> String? {
-            let constant = reader.optional("value", as: FieldValueText.self)
-            guard reader.has("value") else { return nil }
-            for key in ["encode", "join", "default"] {
-                guard let node = reader.node(key) else { continue }
-                reader.error(
-                    .configConflictingKeys, at: node.location, "\(key): has no effect on a constant 'value'")
-            }
-            return constant?.text
+extension ConfigurationReader {
+    /// Records an error for each of the keys that is there.
+    fileprivate mutating func reject(_ keys: [String], _ reason: String) {
+        for key in keys {
+            guard let node = node(key) else { continue }
+            error(.configConflictingKeys, at: node.location, "\(key): \(reason)")
         }
     }
 }
 
 /// A whole header value.
-struct FieldValueText: ConfigurationValue {
+struct FieldValueText: TextSpelling {
     private static let maximumBytes = 4096
 
     let text: String
@@ -188,14 +184,9 @@ struct FieldValueText: ConfigurationValue {
     }
 }
 
-/// Part of a header value.
-private struct PrintableText: ConfigurationValue {
-    let text: String
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        text = try node.text()
-        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw node.error(.configBadHeader, "must be printable ASCII, because it is written to a header unchanged")
-        }
-    }
+extension TextRule {
+    /// Part of a header value.
+    fileprivate static let printable = TextRule(
+        .configBadHeader, { $0.utf8.allSatisfy { (0x20...0x7E).contains($0) } },
+        { _ in "must be printable ASCII, because it is written to a header unchanged" })
 }

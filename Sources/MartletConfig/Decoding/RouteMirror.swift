@@ -1,24 +1,12 @@
-/// `mirror:` of a route.
-struct RouteMirror: ConfigurationDecodable {
-    let value: MirrorConfiguration
+extension MirrorConfiguration: KeyedBlock {
+    package init() { self.init(upstream: Located("", at: .none)) }
 
-    static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .required("upstream", .text, "A name in `upstreams`."),
-            .optional(
-                "percent", SamplePercentage.shape, default: "100",
-                "How many of the requests are copied, chosen at random: 0 to 100, with at most four decimals."),
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let upstream = reader.expected("upstream", as: Located<String>.self)
-        let percentage: SamplePercentage = reader.optional("percent", default: .all)
-        guard let upstream else { throw .alreadyReported }
-        var value = MirrorConfiguration(upstream: upstream)
-        value.percentage = percentage
-        self.value = value
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required("upstream", \.upstream, "A name in `upstreams`."),
+        .key(
+            "percent", \.percentage,
+            "How many of the requests are copied, chosen at random: 0 to 100, with at most four decimals."),
+    ]
 
     /// Reads the block; errors are recorded.
     /// - Parameters:
@@ -27,7 +15,7 @@ struct RouteMirror: ConfigurationDecodable {
     static func read(
         _ reader: inout ConfigurationReader, beside upstreams: [Located<String>], hasResponse: Bool
     ) -> MirrorConfiguration? {
-        guard let mirror = reader.block("mirror", as: RouteMirror.self)?.value else { return nil }
+        guard let mirror = reader.block("mirror", as: Self.self) else { return nil }
         if upstreams.isEmpty, !hasResponse, let node = reader.node("mirror") {
             reader.error(
                 .configMissingKey, at: node.location,

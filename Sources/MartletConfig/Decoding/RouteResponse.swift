@@ -1,72 +1,72 @@
-/// `redirect:` of a route.
-struct RouteRedirect: ConfigurationDecodable {
-    let value: RedirectConfiguration
+extension RedirectConfiguration: KeyedBlock {
+    package init() { self.init(target: Located("", at: .none)) }
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .required(
-                "to", .text,
-                "The target: a URL, or a path on the same host; `$path`, `$query` and `$host` are those of the request."
-            ),
-            .optional(
-                "status", .integer(301...308), default: "307",
-                "`301`, `302`, `303`, `307` or `308`; browsers keep `301` and `308` for long."),
-        ])
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required(
+            "to", \.target, endsBlock: true,
+            "The target: a URL, or a path on the same host; `$path`, `$query` and `$host` are those of the request."),
+        .key(
+            "status", \.status, as: Status.self,
+            "`301`, `302`, `303`, `307` or `308`; browsers keep `301` and `308` for long."),
+    ]
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let status = reader.optional("status", as: Located<Int>.self)
-        if let status, !RedirectConfiguration.statuses.contains(status.value) {
-            reader.error(
-                .configBadValue, at: status.location, "status: must be 301, 302, 303, 307 or 308, not \(status.value)")
+    private struct Status: Spelling {
+        static let shape = ConfigurationGrammar.Shape.integer(301...308)
+        static func text(of status: Int) -> String? { "\(status)" }
+        let content: Int
+
+        init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+            content = try Int(decoding: node)
+            guard RedirectConfiguration.statuses.contains(content) else {
+                throw node.error(.configBadValue, "must be 301, 302, 303, 307 or 308, not \(content)")
+            }
         }
-        var value = RedirectConfiguration(target: try reader.required("to"))
-        if let status { value.status = status.value }
-        self.value = value
     }
 }
 
-/// `respond:` of a route.
-struct RouteRespond: ConfigurationDecodable {
+extension FixedResponseConfiguration: KeyedBlock {
     private static let maximumBodyBytes = 1024 * 1024
-    private static let statuses = 200...599
     private static let defaultContentType = "text/plain; charset=utf-8"
 
-    private(set) var value = FixedResponseConfiguration()
-
-    static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("status", .integer(statuses), default: "200", "200 to 599, other than redirects."),
-            .optional("body", .text, "The body; none if absent."),
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("status", \.status, as: Status.self, "200 to 599, other than redirects."),
+        .row(.optional("body", .text, "The body; none if absent.")),
+        .row(
             .optional(
                 "body_file", .path,
-                "Instead: a file with the body, of at most 1 MiB, which is read with the configuration."),
-            .optional("content_type", .text, default: defaultContentType, "The media type of the body."),
-        ])
-        .withAtMostOne(of: ["body", "body_file"])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        if let status = reader.optional("status", as: Located<Int>.self) {
-            if !Self.statuses.contains(status.value) || (300...399).contains(status.value) {
+                "Instead: a file with the body, of at most 1 MiB, which is read with the configuration.")),
+        .key(
+            "content_type", \.contentType, where: .mediaType, default: .text(defaultContentType),
+            "The media type of the body."),
+        .check { response, reader in
+            if response.readBody(&reader) {
+                response.contentType = response.contentType ?? defaultContentType
+            } else if let node = reader.given("content_type") {
                 reader.error(
-                    .configBadValue, at: status.location,
-                    "status: must be 200 to 599 and no redirect, not \(status.value)")
+                    .configConflictingKeys, at: node.location, "content_type: there is no body that it could describe")
             }
-            value.status = status.value
+        },
+    ]
+
+    package static var grammar: ConfigurationGrammar? { table.withAtMostOne(of: ["body", "body_file"]) }
+
+    private struct Status: Spelling {
+        private static let statuses = 200...599
+        static let shape = ConfigurationGrammar.Shape.integer(statuses)
+        static func text(of status: Int) -> String? { "\(status)" }
+        let content: Int
+
+        init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+            content = try Int(decoding: node)
+            guard Self.statuses.contains(content), !(300...399).contains(content) else {
+                throw node.error(.configBadValue, "must be 200 to 599 and no redirect, not \(content)")
+            }
         }
-        let type = reader.optional("content_type", as: Located<MediaTypeText>.self)
-        let hasBody = try readBody(&reader)
-        if let type, !hasBody {
-            reader.error(
-                .configConflictingKeys, at: type.location, "content_type: there is no body that it could describe")
-        }
-        if hasBody { value.contentType = type?.value.text ?? Self.defaultContentType }
     }
 
     /// Reads `body` or `body_file`.
     /// - Returns: whether one is given.
-    private mutating func readBody(_ reader: inout ConfigurationReader) throws(ConfigurationError) -> Bool {
+    private mutating func readBody(_ reader: inout ConfigurationReader) -> Bool {
         let text = reader.optional("body", as: BodyText.self)
         let file = reader.file("body_file", maximumBytes: Self.maximumBodyBytes)
         guard let node = reader.node("body") ?? reader.node("body_file") else { return false }
@@ -75,10 +75,10 @@ struct RouteRespond: ConfigurationDecodable {
                 .configConflictingKeys, at: other.location,
                 "'body' and 'body_file' are both given in \(reader.title)")
         }
-        if value.status == 204 || value.status == 205 {
-            reader.error(.configBadValue, at: node.location, "a response with status \(value.status) has no body")
+        if status == 204 || status == 205 {
+            reader.error(.configBadValue, at: node.location, "a response with status \(status) has no body")
         }
-        value.body = text?.bytes ?? file?.value ?? []
+        body = text?.bytes ?? file?.value ?? []
         return true
     }
 }
@@ -92,17 +92,14 @@ private struct BodyText: ConfigurationValue {
     }
 }
 
-/// The value of a `Content-Type` field.
-private struct MediaTypeText: ConfigurationValue {
-    let text: String
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        text = try node.text()
-        let isPrintable = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
-        guard isPrintable, text.contains("/"), text.first != " ", text.last != " " else {
-            throw node.error(.configBadValue, "\(quoted(text)) is not a media type such as text/html")
-        }
-    }
+extension TextRule {
+    /// The value of a `Content-Type` field.
+    fileprivate static let mediaType = TextRule(
+        .configBadValue,
+        { text in
+            text.utf8.allSatisfy { (0x20...0x7E).contains($0) } && text.contains("/") && text.first != " "
+                && text.last != " "
+        }, { "\(quoted($0)) is not a media type such as text/html" })
 }
 
 extension RouteResponseConfiguration {
@@ -119,8 +116,8 @@ extension RouteResponseConfiguration {
                 .configConflictingKeys, at: node.location,
                 "'\(given[0])' and '\(second)' are both given in \(reader.title)")
         }
-        let redirect = reader.block("redirect", as: RouteRedirect.self)
-        let respond = reader.block("respond", as: RouteRespond.self)
+        let redirect = reader.block("redirect", as: RedirectConfiguration.self)
+        let respond = reader.block("respond", as: FixedResponseConfiguration.self)
         guard let key = given.first, key != "upstream", key != "split" else { return nil }
         for other in upstreamKeys {
             guard let node = reader.node(other) else { continue }
@@ -135,6 +132,6 @@ extension RouteResponseConfiguration {
                 "headers.\(other) concerns an upstream, which a route with '\(key)' does not have: for the response"
                     + " there is headers.response")
         }
-        return redirect.map { .redirect($0.value) } ?? respond.map { .fixed($0.value) }
+        return redirect.map { .redirect($0) } ?? respond.map { .fixed($0) }
     }
 }

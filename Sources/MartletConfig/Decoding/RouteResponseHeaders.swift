@@ -1,26 +1,19 @@
 private import MartletCore
 
-/// `headers.response:` of a route.
-struct RouteResponseHeaders: ConfigurationDecodable {
-    private(set) var value = ResponseHeaderConfiguration()
-
+extension ResponseHeaderConfiguration: KeyedBlock {
     /// Names that belong to the gateway in responses, beyond those that no message may have set; in lower case.
     private static let own = ["date", "set-cookie", "alt-svc"]
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
+    package static let keys: [ConfigurationKey<Self>] = [
+        .row(
             .optional(
                 "set", .map(.text),
-                "Headers with constant values, in place of the upstream's; also of responses of the"
-                    + " gateway itself."),
-            .optional(
-                "remove", .list(.text, nonEmpty: false), default: "[]", "The upstream's headers that are removed."),
-        ])
-    }
+                "Headers with constant values, in place of the upstream's; also of responses of the gateway itself.")),
+        .key("remove", \.remove, as: [FoldedHeaderName].self, "The upstream's headers that are removed."),
+        .check { $0.readSet(&$1) },
+    ]
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
-        value.remove = removed.map(\.value.lowercased)
+    private mutating func readSet(_ reader: inout ConfigurationReader) {
         guard let node = reader.node("set") else { return }
         guard let entries = node.entries else {
             reader.diagnostics.add(node.mismatch("set: ", mustBe: "a block of names"))
@@ -31,7 +24,7 @@ struct RouteResponseHeaders: ConfigurationDecodable {
             do throws(ConfigurationError) {
                 let header = try HeaderName(entry.key)
                 try Self.check(header, at: entry.key.location, &names)
-                if removed.contains(where: { $0.value.lowercased == header.lowercased }) {
+                if remove.contains(header.lowercased) {
                     throw ConfigurationError(
                         .configConflictingKeys, at: entry.key.location,
                         "header \(quoted(header.text)) is both set and removed")
@@ -39,7 +32,7 @@ struct RouteResponseHeaders: ConfigurationDecodable {
                 let text = try reader.labeled(header.text) { () throws(ConfigurationError) in
                     try FieldValueText(decoding: entry.value).text
                 }
-                value.set.append(.init(name: header.text, value: text))
+                set.append(.init(name: header.text, value: text))
             } catch {
                 reader.diagnostics.add(error)
             }

@@ -1,45 +1,39 @@
 /// `rewrite:` of a route.
-struct RouteRewrite: ConfigurationDecodable {
+struct RouteRewrite: KeyedBlock {
     var stripPrefix: Located<String>?
     var value = RewriteConfiguration()
 
     init() {}
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("strip_prefix", .text, "Leading segments that are removed for the upstream: `/v1`."),
-            .optional("regex", .text, "A regular expression for the whole rest of the path."),
-            .optional("to", .text, "What the path becomes where `regex` matches; `$1` to `$9` are its groups."),
-            .optional("add_prefix", .text, "Segments that are put before the path: `/api`."),
-            .optional("host", .text, "The `Host` that the upstream gets, instead of that of its own `host`."),
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        stripPrefix = Self.prefix("strip_prefix", &reader)
-        value.addPrefix = Self.prefix("add_prefix", &reader)
-        value.expression = reader.optional("regex")
-        value.replacement = reader.optional("to")
-        if let expression = value.expression, expression.value.isEmpty {
-            reader.error(.configBadPattern, at: expression.location, "regex: must not be empty")
-        }
-        if let alone = reader.has("regex") ? nil : value.replacement {
-            reader.error(
-                .configMissingKey, at: alone.location, "missing key 'regex' in \(reader.title), for which is 'to'")
-        }
-        if let alone = reader.has("to") ? nil : value.expression {
-            reader.error(.configMissingKey, at: alone.location, "missing key 'to' in \(reader.title), for 'regex'")
-        }
-        value.host = reader.optional("host", as: RewrittenHost.self)?.text
-    }
-
-    private static func prefix(_ key: String, _ reader: inout ConfigurationReader) -> Located<String>? {
-        reader.optional(key, as: Located<PathPrefix>.self).map { Located($0.value.text, at: $0.location) }
-    }
+    static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "strip_prefix", \.stripPrefix, as: Located<PathPrefix>?.self,
+            "Leading segments that are removed for the upstream: `/v1`."),
+        .key("regex", \.value.expression, "A regular expression for the whole rest of the path."),
+        .key("to", \.value.replacement, "What the path becomes where `regex` matches; `$1` to `$9` are its groups."),
+        .key(
+            "add_prefix", \.value.addPrefix, as: Located<PathPrefix>?.self,
+            "Segments that are put before the path: `/api`."),
+        .key(
+            "host", \.value.host, as: RewrittenHost?.self,
+            "The `Host` that the upstream gets, instead of that of its own `host`."),
+        .check { rewrite, reader in
+            if let expression = rewrite.value.expression, expression.value.isEmpty {
+                reader.error(.configBadPattern, at: expression.location, "regex: must not be empty")
+            }
+            if let alone = reader.has("regex") ? nil : rewrite.value.replacement {
+                reader.error(
+                    .configMissingKey, at: alone.location, "missing key 'regex' in \(reader.title), for which is 'to'")
+            }
+            if let alone = reader.has("to") ? nil : rewrite.value.expression {
+                reader.error(.configMissingKey, at: alone.location, "missing key 'to' in \(reader.title), for 'regex'")
+            }
+        },
+    ]
 }
 
 /// A host, perhaps with a port, that upstreams get.
-private struct RewrittenHost: ConfigurationValue {
+private struct RewrittenHost: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

@@ -1,28 +1,27 @@
-/// One entry of `split:` of a route.
-struct RouteSplitShare: ConfigurationDecodable {
-    private static let weights = 0...1_000_000
+extension SplitShare: KeyedBlock {
+    package init() { self.init(upstream: Located("", at: .none), weight: 0) }
 
-    let value: SplitShare
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required("upstream", \.upstream, "A name in `upstreams`."),
+        .required(
+            "weight", \.weight, as: Weight.self, endsBlock: true,
+            "Its share of the requests, in relation to the others; 0 is none."),
+    ]
 
-    static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .required("upstream", .text, "A name in `upstreams`."),
-            .required(
-                "weight", .integer(weights), "Its share of the requests, in relation to the others; 0 is none."),
-        ])
-    }
+    private struct Weight: Spelling {
+        private static let range = 0...1_000_000
+        static let shape = ConfigurationGrammar.Shape.integer(range)
+        let content: Int
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let upstream = reader.expected("upstream", as: Located<String>.self)
-        let weight = try reader.required("weight", as: Int.self, in: Self.weights)
-        guard let upstream else { throw .alreadyReported }
-        value = SplitShare(upstream: upstream, weight: weight)
+        init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+            content = try Int(decoding: node, in: Self.range)
+        }
     }
 
     /// Reads the list; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> [SplitShare] {
         guard let node = reader.node("split") else { return [] }
-        let shares = reader.blocks("split", as: RouteSplitShare.self).map(\.value.value)
+        let shares = reader.blocks("split", as: Self.self).map(\.value)
         guard shares.count == node.elements?.count else { return shares }
         if shares.isEmpty {
             reader.error(.configBadValue, at: node.location, "split: must not be empty")

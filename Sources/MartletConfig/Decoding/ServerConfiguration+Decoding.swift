@@ -1,237 +1,163 @@
-extension ServerConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true),
-                default: "[{ address: 127.0.0.1:8080 }]", "The listeners."),
-            .optional(
-                "workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto",
-                "Number of event loops; `auto` is one per core."),
-            .optional(
-                "trusted_proxies", .list(.text, nonEmpty: false), default: "[]",
-                "Address blocks whose `X-Forwarded-*` and `Forwarded` are trusted."),
-            .optional(
-                "strip_headers", .list(.text, nonEmpty: false),
-                "Headers that only peers in `trusted_proxies` may send; replaces the default list."),
-            .optional("limits", .block(of: Limits.self), default: "{}", "Limits on client connections and requests."),
-            .optional(
-                "paths", .block(of: PathOptions.self), default: "{}",
-                "Handling of ambiguous paths."),
-            .optional("timeouts", .block(of: ServerTimeouts.self), default: "{}", "Timeouts of the client side."),
-            .optional(
-                "overload", .block(of: OverloadConfiguration.self),
-                "When requests are rejected because there is too much to do; never if absent."),
-            .optional("http2", .block(of: HTTP2Configuration.self), default: "{}", "Limits of HTTP/2 connections."),
-            .optional(
-                "health", .block(of: HealthPath.self),
-                "The readiness endpoint of every listener, for load balancers on other hosts."),
-            .optional(
-                "watch", .boolean, default: "true",
-                "Whether certificates, keys, authorities and secret files are reloaded when they change."),
-            .optional(
-                "watchdog", .duration, default: "10s",
-                "How long an event loop may stand still until `/livez` fails."),
-        ])
-    }
+extension ServerConfiguration: KeyedBlock {
+    package init() { self = .standard(at: .none) }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        listeners = reader.blocks("listen").map(\.value)
+    package static let keys: [ConfigurationKey<Self>] = [
+        .blocks("listen", \.listeners, nonEmpty: true, default: "[{ address: 127.0.0.1:8080 }]", "The listeners."),
+        .key("workers", \.workers, as: WorkerCount.self, "Number of event loops; `auto` is one per core."),
+        .key("trusted_proxies", \.trustedProxies, "Address blocks whose `X-Forwarded-*` and `Forwarded` are trusted."),
+        .key(
+            "strip_headers", \.strippedHeaders, as: [HeaderName].self, default: .none,
+            "Headers that only peers in `trusted_proxies` may send; replaces the default list."),
+        .block("limits", \.limits, "Limits on client connections and requests."),
+        .block("paths", \.paths, "Handling of ambiguous paths."),
+        .block("timeouts", \.timeouts, "Timeouts of the client side."),
+        .block("overload", \.overload, "When requests are rejected because there is too much to do; never if absent."),
+        .block("http2", \.http2, "Limits of HTTP/2 connections."),
+        .block("health", \.health, "The readiness endpoint of every listener, for load balancers on other hosts."),
+        .key(
+            "watch", \.watch, "Whether certificates, keys, authorities and secret files are reloaded when they change."),
+        .key(
+            "watchdog", \.watchdog, in: .seconds(1) ... .seconds(600),
+            "How long an event loop may stand still until `/livez` fails."),
+        .check { server, reader in
+            server.completeListeners(&reader)
+            server.checkNames(&reader)
+        },
+    ]
+
+    private mutating func completeListeners(_ reader: inout ConfigurationReader) {
         if let node = reader.node("listen"), node.elements?.isEmpty == true {
             reader.error(.configBadValue, at: node.location, "listen: must not be empty")
         }
         if !reader.has("listen") { listeners = [.standard(at: reader.location)] }
-        workers = reader.optional("workers", default: WorkerCount(number: nil)).number
-        trustedProxies = []
-        for range in reader.optional("trusted_proxies", default: [Located<AddressRange>]()) {
-            trustedProxies.append(range.value)
-            if range.value.isEverything {
-                reader.diagnostics.warning(
-                    .configInsecure, at: range.location, "every client is a trusted proxy: anyone can claim any address"
-                )
-            }
-        }
-        if let names = reader.optional("strip_headers", as: [Located<HeaderName>].self) {
-            for name in names where name.value.letters == "authorization" {
-                reader.error(
-                    .configBadHeader, at: name.location,
-                    "\(quoted(name.value.text)) is a credential: routes decide whether it is forwarded (forward_credentials)"
-                )
-            }
-            strippedHeaders = names.map(\.value.text)
-        }
-        limits = reader.block("limits") ?? Limits()
-        paths = reader.block("paths") ?? PathOptions()
-        timeouts = reader.block("timeouts") ?? ServerTimeouts()
-        overload = reader.block("overload")
-        http2 = reader.block("http2") ?? HTTP2Configuration()
-        watch = reader.optional("watch", default: watch)
-        watchdog = reader.optional("watchdog", default: watchdog, in: Self.watchdogs)
-        health = reader.block("health")
         for index in listeners.indices where listeners[index].health == nil { listeners[index].health = health }
     }
 
-    private static var watchdogs: ClosedRange<Duration> { .seconds(1) ... .seconds(600) }
+    private func checkNames(_ reader: inout ConfigurationReader) {
+        let ranges = reader.given("trusted_proxies")?.elements ?? []
+        for (range, node) in zip(trustedProxies, ranges) where range.isEverything {
+            reader.diagnostics.warning(
+                .configInsecure, at: node.location, "every client is a trusted proxy: anyone can claim any address")
+        }
+        for node in reader.given("strip_headers")?.elements ?? [] {
+            guard let name = try? HeaderName(decoding: node), name.letters == "authorization" else { continue }
+            reader.error(
+                .configBadHeader, at: node.location,
+                "\(quoted(name.text)) is a credential: routes decide whether it is forwarded (forward_credentials)")
+        }
+    }
 
     /// The configuration without a `server:` block.
     static func standard(at location: SourceLocation) -> ServerConfiguration {
         ServerConfiguration(
             listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(),
-            paths: PathOptions(),
-            timeouts: ServerTimeouts())
+            paths: PathOptions(), timeouts: ServerTimeouts())
     }
 }
 
 /// `auto` or a number of event loops.
-private struct WorkerCount: ConfigurationValue {
-    var number: Int?
-
-    init(number: Int?) { self.number = number }
+private struct WorkerCount: Spelling {
+    private static let numbers = 1...1024
+    static let shape = ConfigurationGrammar.Shape.either([.choice(["auto"]), .integer(numbers)])
+    static func text(of number: Int?) -> String? { number.map { "\($0)" } ?? "auto" }
+    var content: Int?
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         if case .scalar(let scalar) = node.content, scalar.text == "auto" { return }
-        number = try Int(decoding: node, in: 1...1024)
+        content = try Int(decoding: node, in: Self.numbers)
     }
 }
 
-extension Limits: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "header_bytes", .size, default: "16KiB", "Request line and header fields together, 256B to 1MiB."),
-            .optional("header_fields", .integer(1...10_000), default: "100", "Number of header fields."),
-            .optional(
-                "token_bytes", .size, default: "16KiB",
-                "A token, or another bearer credential, 1KiB to 64KiB; it is part of a head, see `header_bytes`."),
-            .optional(
-                "body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB",
-                "Request body; a route may override it."),
-            .optional(
-                "body_min_rate", .size, default: "256B",
-                "Minimum rate of a request body in bytes per second, averaged over 30 s; `0B` disables it."),
-            .optional("connections", .integer(1...1_000_000), default: "10000", "Concurrent connections."),
-            .optional(
-                "connections_per_address", .integer(0...1_000_000), default: "0",
-                "Concurrent connections of one client address; 0 is unlimited."),
-            .optional(
-                "rate_entries", .integer(16...10_000_000), default: "100000",
-                "How many keys, such as addresses, each rate limit counts at a time; 16 bytes each."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        headerBytes =
-            reader.optional(
-                "header_bytes", default: ByteSize(bytes: headerBytes), in: ByteSize(bytes: 256) ... .mebibytes(1)
-            ).bytes
-        headerFields = reader.optional("header_fields", default: headerFields, in: 1...10_000)
-        tokenBytes =
-            reader.optional(
-                "token_bytes", default: ByteSize(bytes: tokenBytes), in: .kibibytes(1) ... .kibibytes(64)
-            ).bytes
-        if let node = reader.node("token_bytes"), tokenBytes > headerBytes {
+extension Limits: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "header_bytes", \.headerBytes, as: ByteSize.self, in: ByteSize(bytes: 256) ... .mebibytes(1),
+            "Request line and header fields together, 256B to 1MiB."),
+        .key("header_fields", \.headerFields, in: 1...10_000, "Number of header fields."),
+        .key(
+            "token_bytes", \.tokenBytes, as: ByteSize.self, in: .kibibytes(1) ... .kibibytes(64),
+            "A token, or another bearer credential, 1KiB to 64KiB; it is part of a head, see `header_bytes`."),
+        .key("body_bytes", \.bodyBytes, as: SizeLimit.self, "Request body; a route may override it."),
+        .key(
+            "body_min_rate", \.bodyMinimumRate, as: ByteSize.self,
+            "Minimum rate of a request body in bytes per second, averaged over 30 s; `0B` disables it."),
+        .key("connections", \.connections, in: 1...1_000_000, "Concurrent connections."),
+        .key(
+            "connections_per_address", \.connectionsPerAddress, in: 0...1_000_000,
+            "Concurrent connections of one client address; 0 is unlimited."),
+        .key(
+            "rate_entries", \.rateEntries, in: 16...10_000_000,
+            "How many keys, such as addresses, each rate limit counts at a time; 16 bytes each."),
+        .check { limits, reader in
+            guard let node = reader.node("token_bytes"), limits.tokenBytes > limits.headerBytes else { return }
             reader.diagnostics.warning(
                 .configUnused, at: node.location,
-                "token_bytes: no token has more than header_bytes, which is \(headerBytes) bytes")
-        }
-        bodyBytes = reader.optional("body_bytes", default: SizeLimit(bytes: bodyBytes)).bytes
-        bodyMinimumRate = reader.optional("body_min_rate", default: ByteSize(bytes: bodyMinimumRate)).bytes
-        connections = reader.optional("connections", default: connections, in: 1...1_000_000)
-        connectionsPerAddress = reader.optional(
-            "connections_per_address", default: connectionsPerAddress, in: 0...1_000_000)
-        rateEntries = reader.optional("rate_entries", default: rateEntries, in: 16...10_000_000)
-    }
+                "token_bytes: no token has more than header_bytes, which is \(limits.headerBytes) bytes")
+        },
+    ]
 }
 
 /// A size or `unlimited`.
-struct SizeLimit: ConfigurationValue {
+struct SizeLimit: Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([.size, .choice(["unlimited"])])
+    static func text(of bytes: Int?) -> String? { bytes.map { ByteSize(bytes: $0).configurationText } ?? "unlimited" }
     /// `nil` is unlimited.
-    var bytes: Int?
-
-    init(bytes: Int?) { self.bytes = bytes }
+    var content: Int?
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         if case .scalar(let scalar) = node.content, scalar.text == "unlimited" { return }
-        bytes = try ByteSize(decoding: node).bytes
+        content = try ByteSize(decoding: node).bytes
     }
 }
 
-extension PathOptions: ConfigurationDecodable {
-    private enum Choice: String, CaseIterable, ConfigurationValue { case reject, keep }
-    private enum Merging: String, CaseIterable, ConfigurationValue { case reject, merge }
-
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "encoded_slash", .choice(["reject", "keep"]), default: "reject",
-                "`%2F` in a path: 400, or kept encoded."),
-            .optional(
-                "encoded_percent", .choice(["reject", "keep"]), default: "reject",
-                "`%25` in a path: 400, or kept encoded."),
-            .optional(
-                "repeated_slash", .choice(["reject", "merge"]), default: "reject",
-                "`//` in a path: 400, or merged into one slash before matching."),
-        ])
+extension PathOptions: KeyedBlock {
+    private enum Keeping: String, ConfigurationChoice {
+        case reject, keep
+        static func text(of keeps: Bool) -> String? { (keeps ? Self.keep : reject).rawValue }
+        var content: Bool { self == .keep }
     }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        keepsEncodedSlash = reader.optional("encoded_slash", default: Choice.reject) == .keep
-        keepsEncodedPercent = reader.optional("encoded_percent", default: Choice.reject) == .keep
-        mergesSlashes = reader.optional("repeated_slash", default: Merging.reject) == .merge
+    private enum Merging: String, ConfigurationChoice {
+        case reject, merge
+        static func text(of merges: Bool) -> String? { (merges ? Self.merge : reject).rawValue }
+        var content: Bool { self == .merge }
     }
+
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("encoded_slash", \.keepsEncodedSlash, as: Keeping.self, "`%2F` in a path: 400, or kept encoded."),
+        .key("encoded_percent", \.keepsEncodedPercent, as: Keeping.self, "`%25` in a path: 400, or kept encoded."),
+        .key(
+            "repeated_slash", \.mergesSlashes, as: Merging.self,
+            "`//` in a path: 400, or merged into one slash before matching."),
+    ]
 }
 
-extension ServerTimeouts: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "request_head", .duration, default: "10s", "For receiving a whole request head."
-            ),
-            .optional("tls_handshake", .duration, default: "10s", "For a TLS handshake."),
-            .optional("idle", .duration, default: "75s", "How long an idle connection stays open."),
-            .optional("body_idle", .duration, default: "30s", "The longest pause in a request body."),
-            .optional(
-                "drain", .duration, default: "30s",
-                "How long requests may continue after SIGTERM; `0s` ends them immediately."),
-            .optional(
-                "shutdown_delay", .duration, default: "0s",
-                "How long the gateway still accepts after SIGTERM, with `/readyz` at 503, before it drains."
-            ),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        requestHead = reader.optional("request_head", default: requestHead, in: Duration.positive)
-        tlsHandshake = reader.optional("tls_handshake", default: tlsHandshake, in: Duration.positive)
-        idle = reader.optional("idle", default: idle, in: Duration.positive)
-        bodyIdle = reader.optional("body_idle", default: bodyIdle, in: Duration.positive)
-        drain = reader.optional("drain", default: drain)
-        shutdownDelay = reader.optional("shutdown_delay", default: shutdownDelay)
-    }
+extension ServerTimeouts: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("request_head", \.requestHead, in: Duration.positive, "For receiving a whole request head."),
+        .key("tls_handshake", \.tlsHandshake, in: Duration.positive, "For a TLS handshake."),
+        .key("idle", \.idle, in: Duration.positive, "How long an idle connection stays open."),
+        .key("body_idle", \.bodyIdle, in: Duration.positive, "The longest pause in a request body."),
+        .key("drain", \.drain, "How long requests may continue after SIGTERM; `0s` ends them immediately."),
+        .key(
+            "shutdown_delay", \.shutdownDelay,
+            "How long the gateway still accepts after SIGTERM, with `/readyz` at 503, before it drains."),
+    ]
 }
 
-extension HealthPath: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "path", .pattern("^/[!-~]{0,255}$"), default: "/healthz", "The path; it is matched before every route.")
-        ])
-    }
+extension HealthPath: KeyedBlock {
+    package init() { self.init(path: "/healthz") }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let written = reader.optional("path", default: Located("/healthz", at: reader.location))
-        let text = written.value
-        guard text.hasPrefix("/"), text.utf8.count <= 256,
-            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x3F && $0 != 0x23 })
-        else {
-            reader.error(
-                .configBadPattern, at: written.location,
-                "path: must begin with / and be printable ASCII without ? and #, at most 256 bytes")
-            self.init(path: "/")
-            return
-        }
-        self.init(path: text)
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "path", \.path, shape: .pattern("^/[!-~]{0,255}$"), where: rule,
+            "The path; it is matched before every route.")
+    ]
+
+    private static let rule = TextRule(
+        .configBadPattern,
+        { text in
+            text.hasPrefix("/") && text.utf8.count <= 256
+                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x3F && $0 != 0x23 }
+        }, { _ in "must begin with / and be printable ASCII without ? and #, at most 256 bytes" })
 }

@@ -1,39 +1,39 @@
 package import MartletCore
 
-extension AdminConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "address", .text, default: "127.0.0.1:9901",
-                "The address of `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard."),
-            .optional(
-                "socket", .text,
-                "A Unix socket beside the address, `unix:/run/martlet/admin.sock`, that only the gateway's user and group may open: over it changes need no credential."
-            ),
-            .optional(
-                "hosts", .list(.text, nonEmpty: false), default: "[]",
-                "Accepted names in `Host`, besides `localhost` and the listener's address; `*.example.com` is its subdomains."
-            ),
-            .optional(
-                "metrics", .choice(Metrics.allCases.map(\.rawValue)), default: "token",
-                "Whether `/metrics` requires the token from other machines (`token`) or not (`open`)."),
-            .optional("tls", .block(of: ListenerTLS.self), "TLS and its certificates; clear text if absent."),
-        ])
-        .withSecret(
-            "token", required: false,
+extension AdminConfiguration: KeyedBlock {
+    package init() { self.init(address: Located(.ip(host: "127.0.0.1", port: 9901), at: .none)) }
+
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("address", \.address, "The address of `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard."),
+        .key(
+            "socket", \.socket,
+            "A Unix socket beside the address, `unix:/run/martlet/admin.sock`, that only the gateway's user and group may open: over it changes need no credential."
+        ),
+        .key(
+            "hosts", \.hosts, as: [HostPattern].self,
+            "Accepted names in `Host`, besides `localhost` and the listener's address; `*.example.com` is its subdomains."
+        ),
+        .key(
+            "metrics", \.metrics,
+            "Whether `/metrics` requires the token from other machines (`token`) or not (`open`)."),
+        .block("tls", \.tls, "TLS and its certificates; clear text if absent."),
+        .secret(
+            "token", \.token,
             "Authorizes changes, and reading from other machines, as `Authorization: Bearer`; fewer than 32 bytes are a warning."
-        )
-    }
+        ),
+        .check { $0.check(&$1) },
+    ]
 
     private static let minimumTokenBytes = 32
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        address = reader.optional("address", default: Self.standard(at: reader.location).address)
-        socket = Self.socket(&reader)
-        hosts = reader.optional("hosts", default: [HostPattern]()).map(\.text)
-        token = reader.optionalSecret("token")
-        metrics = reader.optional("metrics", default: metrics)
-        tls = reader.block("tls")
+    private mutating func check(_ reader: inout ConfigurationReader) {
+        if !reader.has("address") { address = Located(address.value, at: reader.location) }
+        if let socket {
+            guard case .unix = socket.value else {
+                return reader.error(
+                    .configBadAddress, at: socket.location, "socket: must be a Unix socket, such as unix:admin.sock")
+            }
+        }
         if let token { checkToken(token, reader.node("token_file") == nil ? "token" : "token_file", &reader) }
         if let tls, tls.clientAuthentication == .required {
             reader.diagnostics.warning(
@@ -55,14 +55,6 @@ extension AdminConfiguration: ConfigurationDecodable {
         }
     }
 
-    private static func socket(_ reader: inout ConfigurationReader) -> Located<SocketAddress>? {
-        let found: Located<SocketAddress>? = reader.optional("socket")
-        guard let socket = found else { return nil }
-        if case .unix = socket.value { return socket }
-        reader.error(.configBadAddress, at: socket.location, "socket: must be a Unix socket, such as unix:admin.sock")
-        return nil
-    }
-
     private func checkToken(_ token: Located<Secret>, _ key: String, _ reader: inout ConfigurationReader) {
         let isHeaderText = token.value.withBytes { bytes in bytes.allSatisfy { (0x21...0x7E).contains($0) } }
         guard isHeaderText else {
@@ -77,15 +69,17 @@ extension AdminConfiguration: ConfigurationDecodable {
 
     /// The configuration without an `admin:` block.
     static func standard(at location: SourceLocation) -> AdminConfiguration {
-        AdminConfiguration(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location), isImplied: true)
+        var standard = AdminConfiguration()
+        standard.address = Located(standard.address.value, at: location)
+        standard.isImplied = true
+        return standard
     }
 }
 
-extension AdminConfiguration.Metrics: ConfigurationValue {}
-extension LogConfiguration.Format: ConfigurationValue {}
-extension LogConfiguration.SubjectForm: ConfigurationValue {}
+extension LogLevel: ConfigurationValue, Spelling {
+    static var shape: ConfigurationGrammar.Shape { .choice(allCases.map(\.name)) }
+    static func text(of level: LogLevel) -> String? { level.name }
 
-extension LogLevel: ConfigurationValue {
     /// `debug`, `info`, `warning` or `error`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
@@ -96,107 +90,83 @@ extension LogLevel: ConfigurationValue {
     }
 }
 
-extension LogConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "level", .choice(LogLevel.allCases.map(\.name)), default: "info", "The minimum level that is logged."),
-            .optional(
-                "format", .choice(Format.allCases.map(\.rawValue)), default: "auto",
-                "`auto` is text on a terminal and JSON lines otherwise."),
-            .optional(
-                "subject", .choice(SubjectForm.allCases.map(\.rawValue)), default: "full",
-                "How access records name callers: `full`, `hash` (with `subject_key`), or `off`."),
-            .optional(
-                "access", .block(of: AccessLogConfiguration.self),
-                "Which access lines there are, what they have, and where they go."),
-        ])
-        .withSecret(
-            "subject_key", required: false, "The key of the hashes of `subject: hash`, at least 16 bytes.")
-    }
+extension LogConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("level", \.level, "The minimum level that is logged."),
+        .key("format", \.format, "`auto` is text on a terminal and JSON lines otherwise."),
+        .key("subject", \.subject, "How access records name callers: `full`, `hash` (with `subject_key`), or `off`."),
+        .block("access", \.access, default: nil, "Which access lines there are, what they have, and where they go."),
+        .secret("subject_key", \.locatedKey, "The key of the hashes of `subject: hash`, at least 16 bytes."),
+        .check { log, reader in
+            if let key = log.subjectKey, key.count < minimumKeyBytes {
+                let node = reader.node("subject_key") ?? reader.node("subject_key_file")
+                reader.error(
+                    .configBadValue, at: node?.location ?? reader.location,
+                    "subject_key: must have at least \(minimumKeyBytes) bytes")
+            }
+            guard log.subject == .hash, !reader.has("subject_key"), !reader.has("subject_key_file") else { return }
+            reader.error(
+                .configMissingKey, at: reader.node("subject")?.location ?? reader.location,
+                "subject: 'hash' requires 'subject_key_file' or 'subject_key'")
+        },
+    ]
 
     private static let minimumKeyBytes = 16
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        level = reader.optional("level", default: level)
-        format = reader.optional("format", default: format)
-        subject = reader.optional("subject", default: subject)
-        access = reader.block("access") ?? access
-        let key = reader.optionalSecret("subject_key")
-        subjectKey = key?.value
-        if let key, key.value.count < Self.minimumKeyBytes {
-            reader.error(
-                .configBadValue, at: key.location, "subject_key: must have at least \(Self.minimumKeyBytes) bytes")
-        }
-        guard subject == .hash, key == nil, !reader.has("subject_key"), !reader.has("subject_key_file") else { return }
-        reader.error(
-            .configMissingKey, at: reader.node("subject")?.location ?? reader.location,
-            "subject: 'hash' requires 'subject_key_file' or 'subject_key'")
+    private var locatedKey: Located<Secret>? {
+        get { nil }
+        set { subjectKey = newValue?.value }
     }
 }
 
-extension StoreConfiguration.OnError: ConfigurationValue {}
-extension StoreConfiguration.Replicas: ConfigurationValue {}
+extension StoreConfiguration: KeyedBlock {
+    package init() { self = .standard(at: .none) }
 
-extension StoreConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar()
-            .withSecret(
-                "url", required: false,
-                "`memory:` (the default), `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`."
-            )
-            .adding([
-                .optional("key_prefix", .text, default: "martlet:", "The prefix of every key in the store."),
-                .optional(
-                    "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
-                    "While the store is unavailable: `cached` keeps using cached data (sessions: for `sessions.cache_ttl`), `deny` rejects."
-                ),
-                .optional("username", .text, "The Redis user, with `password_file`; instead of one in the URL."),
-                .optional(
-                    "sentinel", .block(of: Sentinel.self), "The user of the sentinels, which have users of their own."),
-                .optional("tls", .block(of: StoreTLS.self), "TLS to every Redis server and sentinel."),
-                .optional(
-                    "pool", .integer(2...64), default: "4",
-                    "Connections to each Redis node; one is for writes that wait for replicas."),
-                .optional(
-                    "timeouts", .block(of: StoreTimeouts.self), default: "{}", "Timeouts of connections and commands."),
-                .optional(
-                    "seal", .block(of: StoreSealConfiguration.self),
-                    "Authenticates what instances believe when they read it from the store."),
-                .optional(
-                    "wait_replicas", .integer(0...8), default: "1",
-                    "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
-                .optional(
-                    "replicas", .choice(StoreConfiguration.Replicas.allCases.map(\.rawValue)), default: "never",
-                    "What may be read from replicas: `keys` for issuers' keys, so that they can be read while a master is replaced."
-                ),
-            ])
-            .withSecret("password", required: false, "The password of the Redis user.")
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        url = Self.readURL(&reader)
-        keyPrefix = reader.optional("key_prefix", default: "martlet:")
-        if keyPrefix.utf8.count > 64 || !keyPrefix.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
-            let location = reader.node("key_prefix")?.location ?? reader.location
-            reader.error(.configBadValue, at: location, "key_prefix: must be at most 64 printable ASCII characters")
-        }
-        onError = reader.optional("on_error", default: .cached)
-        (username, password) = reader.credentials()
-        passwordFile = reader.optional("password_file", as: FilePath.self)
-        sentinel = reader.block("sentinel") ?? sentinel
-        if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
-        let usual = pool
-        pool = reader.optional("pool", default: usual, in: 2...64)
-        if let node = reader.node("pool"), url.value == "memory:", pool != usual {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .secret(
+            "url", \.secretURL,
+            "`memory:` (the default), `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`."
+        ),
+        .key(
+            "key_prefix", \.keyPrefix,
+            where: TextRule(
+                .configBadValue, { $0.utf8.count <= 64 && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } },
+                { _ in "must be at most 64 printable ASCII characters" }), "The prefix of every key in the store."),
+        .key(
+            "on_error", \.onError,
+            "While the store is unavailable: `cached` keeps using cached data (sessions: for `sessions.cache_ttl`), `deny` rejects."
+        ),
+        .key("username", \.username, "The Redis user, with `password_file`; instead of one in the URL."),
+        .block("sentinel", \.sentinel, default: nil, "The user of the sentinels, which have users of their own."),
+        .block("tls", \.tls, "TLS to every Redis server and sentinel."),
+        .key("pool", \.pool, in: 2...64, "Connections to each Redis node; one is for writes that wait for replicas."),
+        .block("timeouts", \.timeouts, "Timeouts of connections and commands."),
+        .block("seal", \.seal, "Authenticates what instances believe when they read it from the store."),
+        .key(
+            "wait_replicas", \.waitReplicas, in: 0...8,
+            "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
+        .key(
+            "replicas", \.replicas,
+            "What may be read from replicas: `keys` for issuers' keys, so that they can be read while a master is replaced."
+        ),
+        .secret("password", \.password, "The password of the Redis user."),
+        .check { store, reader in
+            store.checkURL(&reader)
+            store.passwordFile = reader.passwordFile(of: store.password)
+            guard let node = reader.node("pool"), store.url.value == "memory:", store.pool != Self().pool else {
+                return
+            }
             reader.diagnostics.warning(
                 .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
+        },
+    ]
+
+    private var secretURL: Located<Secret>? {
+        get { nil }
+        set {
+            guard let newValue else { return }
+            url = Located(newValue.value.withBytes { String(decoding: $0, as: UTF8.self) }, at: newValue.location)
         }
-        timeouts = reader.block("timeouts") ?? timeouts
-        seal = reader.block("seal")
-        waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
-        replicas = reader.optional("replicas", default: replicas)
     }
 
     /// The configuration without a `store:` block.
@@ -204,94 +174,80 @@ extension StoreConfiguration: ConfigurationDecodable {
         StoreConfiguration(url: Located("memory:", at: location))
     }
 
-    /// Reads the URL and checks its scheme. Messages never show the URL, because it may contain a password.
-    private static func readURL(_ reader: inout ConfigurationReader) -> Located<String> {
-        guard let secret = reader.optionalSecret("url") else { return standard(at: reader.location).url }
-        let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
+    /// Checks the scheme of the URL. Messages never show it, because it may contain a password.
+    private mutating func checkURL(_ reader: inout ConfigurationReader) {
+        guard url.location != .none else {
+            url = Self.standard(at: reader.location).url
+            return
+        }
+        let text = url.value
         let scheme = String(text.prefix { $0 != ":" })
         switch scheme {
         case "memory" where text == "memory:": break
         case "redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster", "rediss+cluster":
             let isUsable = text.hasPrefix("\(scheme)://") && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
             if !isUsable || text.utf8.count <= scheme.utf8.count + 3 {
-                reader.error(.configBadURL, at: secret.location, "url: must be \(scheme)://… without spaces")
+                reader.error(.configBadURL, at: url.location, "url: must be \(scheme)://… without spaces")
             }
         default:
             reader.error(
-                .configBadURL, at: secret.location,
+                .configBadURL, at: url.location,
                 "url: must be memory:, redis://…, rediss://…, redis+unix://…, redis+sentinel://…, redis+cluster://… or rediss+cluster://…"
             )
         }
-        return Located(text, at: secret.location)
     }
 }
 
-extension StoreConfiguration.Sentinel: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([.optional("username", .text, "The user, with `password_file`.")])
-            .withSecret("password", required: false, "Its password.")
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let credentials = reader.credentials()
-        (username, password) = (credentials.username?.value, credentials.password)
-        passwordFile = reader.optional("password_file", as: FilePath.self)
-    }
+extension StoreConfiguration.Sentinel: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("username", \.username, "The user, with `password_file`."),
+        .secret("password", \.password, "Its password."),
+        .check { $0.passwordFile = $1.passwordFile(of: $0.password) },
+    ]
 }
 
 extension ConfigurationReader {
-    /// `username`, which requires a password, and `password` or `password_file`.
-    fileprivate mutating func credentials() -> (username: Located<String>?, password: Located<Secret>?) {
-        let username = optional("username", as: Located<String>.self)
-        let password = optionalSecret("password")
-        if let username, password == nil, !has("password_file"), !has("password") {
-            error(.configMissingKey, at: username.location, "username: requires 'password_file' or 'password'")
+    /// The file of a password, which is read again later. A user requires one; errors are recorded.
+    fileprivate mutating func passwordFile(of password: Located<Secret>?) -> FilePath? {
+        if let user = given("username"), password == nil, !has("password_file"), !has("password") {
+            error(.configMissingKey, at: user.location, "username: requires 'password_file' or 'password'")
         }
-        return (username, password)
+        return optional("password_file", as: FilePath.self)
     }
 }
 
-extension StoreTLS: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("ca_file", .path, "The certificate authorities of the servers, as PEM; the system's if absent."),
-            .optional("certificate_file", .path, "The client certificate, as PEM."),
-            .optional("key_file", .path, "Its private key as PEM."),
-            .optional(
-                "server_name", .text,
-                "The name in the certificate of every server; the host that each is reached by if absent."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        authorityFile = reader.file("ca_file")
-        certificate = reader.certificatePair()
-        serverName = reader.optional("server_name", as: ServerName.self)?.text
-    }
+extension StoreTLS: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "ca_file", \.authorityFile, as: Located<PathText>?.self,
+            "The certificate authorities of the servers, as PEM; the system's if absent."),
+        .certificate(\.certificate, "The client certificate, as PEM.", "Its private key as PEM."),
+        .key(
+            "server_name", \.serverName, as: ServerName?.self,
+            "The name in the certificate of every server; the host that each is reached by if absent."),
+    ]
 }
 
-extension StoreSealConfiguration.Mode: ConfigurationValue {}
-
-extension StoreSealConfiguration: ConfigurationDecodable {
+extension StoreSealConfiguration: KeyedBlock {
     private static let keyLength = 32
 
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("key_file", .path, "The key: 32 bytes in base64."),
+    package init() { self.init(keys: []) }
+
+    package static let keys: [ConfigurationKey<Self>] = [
+        .row(.optional("key_file", .path, "The key: 32 bytes in base64.")) { $0.readKeys(&$1) },
+        .row(
             .optional(
                 "key_files", .list(.path, nonEmpty: true),
-                "Several keys, for a change of keys: the first one seals, all verify."),
-            .optional(
-                "mode", .choice(Mode.allCases.map(\.rawValue)), default: "enforce",
-                "What does not verify: `enforce` takes it for absent, `observe` counts it and uses it."),
-            .optional(
-                "accept_unsealed_until", .text,
-                "Until then, what has no seal is used, such as `2026-12-24T18:00:00Z`; to turn the seal on."),
-        ])
-        .withOneOf(["key_file", "key_files"])
-    }
+                "Several keys, for a change of keys: the first one seals, all verify.")),
+        .key("mode", \.mode, "What does not verify: `enforce` takes it for absent, `observe` counts it and uses it."),
+        .key(
+            "accept_unsealed_until", \.acceptsUnsealedUntil,
+            "Until then, what has no seal is used, such as `2026-12-24T18:00:00Z`; to turn the seal on."),
+    ]
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+    package static var grammar: ConfigurationGrammar? { table.withOneOf(["key_file", "key_files"]) }
+
+    private mutating func readKeys(_ reader: inout ConfigurationReader) {
         let isListed = reader.has("key_files")
         if isListed, reader.has("key_file"), let node = reader.node("key_files") {
             reader.error(
@@ -304,7 +260,6 @@ extension StoreSealConfiguration: ConfigurationDecodable {
             reader.error(
                 .configMissingKey, at: reader.location, "missing key 'key_file' or 'key_files' in \(reader.title)")
         }
-        keys = []
         for text in single.map({ [$0] }) ?? texts {
             if let key = Self.key(text.value) {
                 keys.append(key)
@@ -320,8 +275,6 @@ extension StoreSealConfiguration: ConfigurationDecodable {
                 .configBadValue, at: reader.node("key_files")?.location ?? reader.location,
                 "key_files: must have at least one file")
         }
-        mode = reader.optional("mode", default: mode)
-        acceptsUnsealedUntil = reader.optional("accept_unsealed_until", as: UnixTime.self)
     }
 
     private static func key(_ text: Secret) -> Secret? {
@@ -334,46 +287,28 @@ extension StoreSealConfiguration: ConfigurationDecodable {
     }
 }
 
-extension StoreTimeouts: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("connect", .duration, default: "1s", "The timeout of a connection attempt, 50ms to 30s."),
-            .optional("command", .duration, default: "500ms", "The timeout of a command, 10ms to 10s."),
-            .optional(
-                "shared_limit", .duration, default: "75ms",
-                "How long a request waits for shared limits, 5ms to 2s; a slower store is unavailable for them."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        connect = reader.optional("connect", default: connect, in: .milliseconds(50) ... .seconds(30))
-        command = reader.optional("command", default: command, in: .milliseconds(10) ... .seconds(10))
-        sharedLimit = reader.optional("shared_limit", default: sharedLimit, in: .milliseconds(5) ... .seconds(2))
-    }
+extension StoreTimeouts: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "connect", \.connect, in: .milliseconds(50) ... .seconds(30),
+            "The timeout of a connection attempt, 50ms to 30s."),
+        .key("command", \.command, in: .milliseconds(10) ... .seconds(10), "The timeout of a command, 10ms to 10s."),
+        .key(
+            "shared_limit", \.sharedLimit, in: .milliseconds(5) ... .seconds(2),
+            "How long a request waits for shared limits, 5ms to 2s; a slower store is unavailable for them."),
+    ]
 }
 
-extension JWKSConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("ttl", .duration, default: "1h", "Age at which an issuer's keys are fetched again."),
-            .optional("max_stale", .duration, default: "24h", "How long keys stay in use while fetching fails."),
-            .optional(
-                "unknown_kid_cooldown", .duration, default: "60s",
-                "The minimum interval between fetches for unknown key ids."),
-            .optional(
-                "negative_ttl", .duration, default: "60s",
-                "How long a key id that does not exist is cached as unknown."),
-            .optional("fetch_timeout", .duration, default: "3s", "The timeout of one fetch."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        ttl = reader.optional("ttl", default: ttl, in: Duration.positive)
-        maximumStale = reader.optional("max_stale", default: maximumStale)
-        unknownKeyCooldown = reader.optional("unknown_kid_cooldown", default: unknownKeyCooldown, in: Duration.positive)
-        negativeTTL = reader.optional("negative_ttl", default: negativeTTL, in: Duration.positive)
-        fetchTimeout = reader.optional("fetch_timeout", default: fetchTimeout, in: Duration.positive)
-    }
+extension JWKSConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("ttl", \.ttl, in: Duration.positive, "Age at which an issuer's keys are fetched again."),
+        .key("max_stale", \.maximumStale, "How long keys stay in use while fetching fails."),
+        .key(
+            "unknown_kid_cooldown", \.unknownKeyCooldown, in: Duration.positive,
+            "The minimum interval between fetches for unknown key ids."),
+        .key(
+            "negative_ttl", \.negativeTTL, in: Duration.positive,
+            "How long a key id that does not exist is cached as unknown."),
+        .key("fetch_timeout", \.fetchTimeout, in: Duration.positive, "The timeout of one fetch."),
+    ]
 }

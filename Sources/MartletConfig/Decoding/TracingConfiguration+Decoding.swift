@@ -1,42 +1,30 @@
 internal import MartletCore
 
-extension TracingConfiguration.Parent: ConfigurationValue {}
-extension TracingConfiguration.SubjectForm: ConfigurationValue {}
-
-extension TracingConfiguration: ConfigurationDecodable {
+extension TracingConfiguration: KeyedBlock {
     private static let maximumHeaders = 32
 
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("otlp", .url, "The base URL of an OTLP/HTTP collector; `/v1/traces` is added to it."),
-            .optional(
-                "sample", SamplePercentage.shapeWithSign, default: "1%",
-                "How many of the requests without a parent are sampled: 0 to 100, with at most four decimals."),
-            .optional(
-                "parent", .choice(Parent.allCases.map(\.rawValue)), default: "trusted",
-                "Whose trace contexts are continued: those of `trusted_proxies`, or `none`."),
-            .optional(
-                "subject", .choice(SubjectForm.allCases.map(\.rawValue)), default: "off",
-                "How spans name the caller: `off`, or `hash` with the key of the log."),
-            .optional(
-                "headers_file", .path, "A file with fields of the requests to the collector, one `Name: value` a line."),
-        ])
-    }
+    package init() { self.init(collector: .placeholder) }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let collector = reader.expected("otlp", as: Located<URLText>.self)
-        let sample = reader.optional("sample", as: SampleShare.self)?.value ?? SamplePercentage(millionths: 10_000)
-        let parent = reader.optional("parent", default: Parent.trusted)
-        let subject = reader.optional("subject", default: SubjectForm.off)
-        let headers = Self.headers(&reader)
-        guard let collector else { throw .alreadyReported }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required("otlp", \.collector, "The base URL of an OTLP/HTTP collector; `/v1/traces` is added to it."),
+        .key(
+            "sample", \.sample, as: SampleShare.self,
+            "How many of the requests without a parent are sampled: 0 to 100, with at most four decimals."),
+        .key("parent", \.parent, "Whose trace contexts are continued: those of `trusted_proxies`, or `none`."),
+        .key("subject", \.subject, "How spans name the caller: `off`, or `hash` with the key of the log."),
+        .row(
+            .optional(
+                "headers_file", .path,
+                "A file with fields of the requests to the collector, one `Name: value` a line.")),
+        .check(always: true) { $0.headers = headers(&$1) },
+        .check { $0.check(&$1) },
+    ]
+
+    private func check(_ reader: inout ConfigurationReader) {
         if collector.value.target.contains("?") {
-            throw ConfigurationError(
+            reader.error(
                 .configBadURL, at: collector.location, "otlp: must be the base URL of a collector, without a query")
-        }
-        self.init(collector: collector)
-        (self.sample, self.parent, self.subject, self.headers) = (sample, parent, subject, headers)
-        if !headers.isEmpty, !collector.value.isTrustworthy {
+        } else if !headers.isEmpty, !collector.value.isTrustworthy {
             reader.diagnostics.warning(
                 .configInsecure, at: collector.location,
                 "otlp: the fields of headers_file are sent to another machine in clear text")

@@ -5,14 +5,12 @@ extension UpstreamPolicies {
         .block(
             "health_check", \.policies.healthCheck,
             "Requests that find out whether an endpoint works; none if absent."),
-        .block(
-            "outlier", \.policies.outlier, "When endpoints that fail requests are taken out of use for a while."),
+        .block("outlier", \.policies.outlier, "When endpoints that fail requests are taken out of use for a while."),
         .key(
             "slow_start", \.policies.slowStart, in: .seconds(1) ... .seconds(3600),
             "How long the share of an endpoint grows that has become healthy or was added."),
         .block(
-            "breaker", \.policies.breaker,
-            "Bounds on connections and requests, over all event loops; none if absent."),
+            "breaker", \.policies.breaker, "Bounds on connections and requests, over all event loops; none if absent."),
         .block("retries", \.policies.retries, "When a request is sent again."),
         .key(
             "panic_threshold", \.policies.panicThreshold, in: Percentage(0)...Percentage(100), default: .text("50%"),
@@ -79,7 +77,7 @@ extension EndpointConfiguration: KeyedBlock {
     package init() { self.init(Located(.echo, at: .none)) }
 
     package static let keys: [ConfigurationKey<Self>] = [
-        .required("url", \.address, "As an endpoint that is only a URL."),
+        .required("url", \.address, endsBlock: true, "As an endpoint that is only a URL."),
         .key(
             "weight", \.weight, in: 0...maximumWeight,
             "Its share of the requests, in relation to the others; `0` gets none and is still probed."),
@@ -108,10 +106,8 @@ extension HealthCheckConfiguration: KeyedBlock {
         .key(
             "timeout", \.timeout,
             "For a whole probe; at most `interval`, which is also the default where it is shorter."),
-        .key(
-            "healthy", \.healthy, in: 1...100, "Successes in a row after which an unhealthy endpoint is used again."),
-        .key(
-            "unhealthy", \.unhealthy, in: 1...100, "Failures in a row after which an endpoint is not used any more."),
+        .key("healthy", \.healthy, in: 1...100, "Successes in a row after which an unhealthy endpoint is used again."),
+        .key("unhealthy", \.unhealthy, in: 1...100, "Failures in a row after which an endpoint is not used any more."),
         .key("expect", \.expected, as: NonEmpty<StatusRange>.self, "Status codes of a success, or ranges."),
         .key(
             "host", \.host, where: hostRule,
@@ -182,8 +178,7 @@ extension OutlierConfiguration: KeyedBlock {
         .key(
             "minimum_requests", \.minimumRequests, in: 1...1_000_000,
             "Requests in a window below which its error rate decides nothing."),
-        .key(
-            "window", \.window, in: .seconds(1) ... .seconds(3600), "How long failures count for the error rate."),
+        .key("window", \.window, in: .seconds(1) ... .seconds(3600), "How long failures count for the error rate."),
         .key(
             "base_ejection", \.baseEjection, in: .milliseconds(10)...longestEjection,
             "The first ejection; each further one is twice as long."),
@@ -212,8 +207,7 @@ extension OutlierConfiguration: KeyedBlock {
 extension BreakerConfiguration: KeyedBlock {
     package static let keys: [ConfigurationKey<Self>] = [
         .key("max_connections", \.maximumConnections, in: 1...1_000_000, "Open connections to the upstream."),
-        .key(
-            "max_requests", \.maximumRequests, in: 1...1_000_000, "Requests under way; over it, 503 `overloaded`."),
+        .key("max_requests", \.maximumRequests, in: 1...1_000_000, "Requests under way; over it, 503 `overloaded`."),
         .key(
             "max_pending", \.maximumPending, in: 0...1_000_000,
             "Requests that wait for a connection; over it, 503 `overloaded`."),
@@ -236,8 +230,7 @@ extension RetryConfiguration: KeyedBlock {
         .key(
             "budget", \.budget, in: Percentage(0)...Percentage(100),
             "Retries in relation to the requests of the last second, over all event loops."),
-        .key(
-            "min_per_second", \.minimumPerSecond, in: 0...100_000, "Retries that each second may have in any case."),
+        .key("min_per_second", \.minimumPerSecond, in: 0...100_000, "Retries that each second may have in any case."),
         .key(
             "backoff", \.backoff, in: .zero ... .seconds(10),
             "Before the first retry of a request, at random between half and all of it; it doubles with each."),

@@ -1,16 +1,13 @@
 /// `log.access`: which access lines there are, what they have, and where they go.
 @frozen package struct AccessLogConfiguration: Sendable, Equatable {
     /// Who renames the file.
-    @frozen package enum Rotation: String, Sendable, CaseIterable { case external }
+    @frozen package enum Rotation: String, ConfigurationChoice { case external }
 
-    /// How many of the lines of successful requests are written.
     package var sample = SamplePercentage.all
     /// In the order of the line.
     package var fields = AccessField.standard
-    /// Where lines go instead of standard output.
     package var file: Located<FilePath>?
     package var rotation = Rotation.external
-    /// Whether there are lines about successful requests for health, metrics and the pages of the admin listener.
     package var logsProbes = true
 
     package init() {}

@@ -5,7 +5,6 @@ package import MartletCore
     package var file: Located<FilePath>?
     package var syslog: Located<SyslogAddress>?
     package var webhook: AuditWebhookConfiguration?
-    /// The key that signs, as PEM.
     package var key: Located<Secret>
 }
 

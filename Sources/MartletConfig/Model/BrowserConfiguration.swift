@@ -24,7 +24,7 @@
 /// `browser.cookie:` — the session's cookie.
 @frozen package struct BrowserCookieConfiguration: Sendable, Equatable {
     /// From where the cookie is sent along.
-    @frozen package enum SameSite: String, Sendable, CaseIterable { case lax, strict }
+    @frozen package enum SameSite: String, ConfigurationChoice { case lax, strict }
 
     /// The longest name: with what follows it in the names of other cookies it stays short.
     static let maximumNameBytes = 64
@@ -40,7 +40,7 @@
 /// `browser.pages:` — how the sign-in pages look.
 @frozen package struct BrowserPagesConfiguration: Sendable {
     /// The languages that the pages have.
-    @frozen package enum Language: String, Sendable, CaseIterable {
+    @frozen package enum Language: String, ConfigurationChoice {
         case english = "en"
         case simplifiedChinese = "zh-Hans"
         case traditionalChinese = "zh-Hant"

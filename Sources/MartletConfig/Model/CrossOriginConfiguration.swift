@@ -17,13 +17,11 @@
     }
 
     package var origins: [Origin]
-    /// The methods that pages may use.
     package var methods = ["GET", "HEAD", "POST"]
     /// The request headers that pages may set, beyond those that every page may.
     package var headers: [String] = []
     /// The response headers that pages may read, beyond those that every page may.
     package var exposed: [String] = []
-    /// Whether pages may use cookies and other credentials that browsers send by themselves.
     package var allowsCredentials = false
     /// How long browsers may keep the response to a preflight; `nil` leaves that to them.
     package var maximumAge: Duration?

@@ -4,7 +4,6 @@
     package var isPresent = false
     /// Whether every rejection has a status that proxies pass on: 401 or 403.
     package var deniesAlike = false
-    /// Whether a navigation without a credential is redirected to the sign-in page.
     package var redirectsBrowsers = false
 
     package init() {}

@@ -55,7 +55,6 @@ package import MartletJSON
     /// Number of event loops; `nil` is one per core.
     package var workers: Int?
     package var trustedProxies: [AddressRange]
-    /// The headers that only trusted proxies may send (`strip_headers`).
     package var strippedHeaders = ServerConfiguration.defaultStrippedHeaders
     package var limits: Limits
     /// `rate_limits:`, which stands beside `server:` in the file.
@@ -63,13 +62,9 @@ package import MartletJSON
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
     package var http2 = HTTP2Configuration()
-    /// When requests are rejected because there is too much to do; `nil` is never.
     package var overload: OverloadConfiguration?
-    /// The readiness endpoint of every public listener; `nil` is none.
     package var health: HealthPath?
-    /// Whether files that the configuration names are reloaded when they change.
     package var watch = true
-    /// How long an event loop may stand still until health checks fail.
     package var watchdog = Duration.seconds(10)
     /// `forward_auth:` of the file.
     package var forwardAuth = ForwardAuthConfiguration()
@@ -87,9 +82,7 @@ package import MartletJSON
 
 /// `server.overload`.
 @frozen package struct OverloadConfiguration: Sendable, Equatable {
-    /// The longest turn of an event loop.
     package var loopDelay = Duration.milliseconds(100)
-    /// The largest share of the memory, in percent.
     package var memoryPercent = 90
 
     package init() {}
@@ -98,7 +91,7 @@ package import MartletJSON
 /// `health:` of the server or of a listener.
 @frozen package struct HealthPath: Sendable, Equatable {
     /// Compared byte by byte with the path of a request.
-    package let path: String
+    package var path: String
 
     package init(path: String) { self.path = path }
 }
@@ -106,7 +99,6 @@ package import MartletJSON
 /// `server.limits`.
 @frozen package struct Limits: Sendable, Equatable {
     package var headerBytes = 16 * 1024
-    /// Of a token, or another credential that a provider verifies.
     package var tokenBytes = 16 * 1024
     package var headerFields = 100
     /// `nil` is unlimited.
@@ -114,9 +106,7 @@ package import MartletJSON
     /// Bytes per second, averaged over 30 s; 0 disables it.
     package var bodyMinimumRate = 256
     package var connections = 10_000
-    /// 0 is unlimited.
     package var connectionsPerAddress = 0
-    /// The buckets of each rate limit.
     package var rateEntries = SharedBound.limitEntries.total
 
     package init() {}
@@ -138,7 +128,6 @@ package import MartletJSON
     package var idle = Duration.seconds(75)
     package var bodyIdle = Duration.seconds(30)
     package var drain = Duration.seconds(30)
-    /// Between SIGTERM and the drain: reports not ready, but still accepts and serves.
     package var shutdownDelay = Duration.zero
 
     package init() {}
@@ -147,17 +136,15 @@ package import MartletJSON
 /// `admin:`.
 @frozen package struct AdminConfiguration: Sendable {
     /// Who may read `/metrics` from another machine.
-    @frozen package enum Metrics: String, Sendable, CaseIterable { case token, open }
+    @frozen package enum Metrics: String, ConfigurationChoice { case token, open }
 
     package var address: Located<SocketAddress>
     /// A Unix socket that only its owner and group may open, over which changes need no credential; `nil` is none.
     package var socket: Located<SocketAddress>?
     /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
-    /// Authorizes changes, and reading from other machines.
     package var token: Located<Secret>?
     package var metrics = Metrics.token
-    /// `nil` is clear text.
     package var tls: ListenerTLS?
     /// Whether it is the default because there is no `admin:` block.
     package var isImplied = false
@@ -192,10 +179,10 @@ package import MartletJSON
 /// `log:`.
 @frozen package struct LogConfiguration: Sendable, Equatable {
     /// The format of log lines.
-    @frozen package enum Format: String, Sendable, CaseIterable { case auto, text, json }
+    @frozen package enum Format: String, ConfigurationChoice { case auto, text, json }
 
     /// How the access log names callers.
-    @frozen package enum SubjectForm: String, Sendable, CaseIterable { case full, hash, off }
+    @frozen package enum SubjectForm: String, ConfigurationChoice { case full, hash, off }
 
     package var level = LogLevel.info
     package var format = Format.auto
@@ -215,16 +202,18 @@ package import MartletJSON
 /// `store:`.
 @frozen package struct StoreConfiguration: Sendable {
     /// The behavior while the store is unavailable.
-    @frozen package enum OnError: String, Sendable, CaseIterable { case cached, deny }
+    @frozen package enum OnError: String, ConfigurationChoice { case cached, deny }
 
     /// What may be read from replicas.
-    @frozen package enum Replicas: String, Sendable, CaseIterable { case never, keys }
+    @frozen package enum Replicas: String, ConfigurationChoice { case never, keys }
 
     /// `store.sentinel:` — the credentials of the sentinels.
     @frozen package struct Sentinel: Sendable {
         package var username: String?
         package var password: Located<Secret>?
         package var passwordFile: FilePath?
+
+        package init() {}
     }
 
     /// `memory:`, `redis://…`, `rediss+cluster://…` and the like, as text; MartletRedis parses it.
@@ -251,17 +240,17 @@ package import MartletJSON
 
 /// `store.tls:`.
 @frozen package struct StoreTLS: Sendable {
-    /// Instead of the system's authorities.
     package var authorityFile: Located<String>?
     package var certificate: CertificateFiles?
-    /// Instead of the host of each server.
     package var serverName: String?
+
+    package init() {}
 }
 
 /// `store.seal:` — how what is believed of the store is authenticated.
 @frozen package struct StoreSealConfiguration: Sendable {
     /// What happens to values that do not verify.
-    @frozen package enum Mode: String, Sendable, CaseIterable { case enforce, observe }
+    @frozen package enum Mode: String, ConfigurationChoice { case enforce, observe }
 
     /// 32 bytes each; the first seals, all verify.
     package var keys: [Secret]
@@ -273,8 +262,9 @@ package import MartletJSON
 @frozen package struct StoreTimeouts: Sendable {
     package var connect = Duration.seconds(1)
     package var command = Duration.milliseconds(500)
-    /// How long a request waits for the store that counts its shared limits.
     package var sharedLimit = Duration.milliseconds(75)
+
+    package init() {}
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.
@@ -306,7 +296,7 @@ package import MartletJSON
     /// The block with positions, without the keys that every provider has and its kind has not.
     /// - Parameter grammar: of its kind, which may mean another thing by a name.
     package func block(_ grammar: ConfigurationGrammar?) -> ConfigurationNode {
-        let others = Set(OutboundConfiguration.keys.map(\.name)).subtracting(grammar?.keyNames ?? [])
+        let others = Set(OutboundConfiguration.table.keyNames).subtracting(grammar?.keyNames ?? [])
         let entries = (whole.entries ?? []).filter { !others.contains($0.key.value) }
         return ConfigurationNode(.mapping(entries), at: whole.location)
     }
@@ -316,6 +306,8 @@ package import MartletJSON
 package struct BulkheadConfiguration: Sendable, Equatable {
     package var concurrency = 64
     package var queue = 256
+
+    package init() {}
 }
 
 /// One entry of `upstreams:`.
@@ -501,7 +493,7 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     }
 
     /// How a value is encoded for a header.
-    @frozen package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii, json }
+    @frozen package enum Encoding: String, ConfigurationChoice { case percent, base64url, rfc8187, ascii, json }
 
     /// As written in the file.
     package var name: Located<String>
@@ -512,7 +504,7 @@ package struct BulkheadConfiguration: Sendable, Equatable {
 }
 
 /// The values of `attribute:`.
-@frozen package enum PrincipalAttribute: String, Sendable, CaseIterable {
+@frozen package enum PrincipalAttribute: String, ConfigurationChoice {
     case subject, provider, issuer, route
     case providerSubject = "provider_subject"
     case sessionID = "session_id"

@@ -33,7 +33,7 @@
     }
 
     /// What a shared limit does while the store does not respond.
-    @frozen package enum StoreErrorPolicy: String, Sendable, CaseIterable {
+    @frozen package enum StoreErrorPolicy: String, ConfigurationChoice {
         /// Each process counts for itself.
         case local
         /// No request passes.
@@ -48,7 +48,6 @@
     package var rate: RequestRate
     /// How many requests may come at a time; at least 1.
     package var burst: Int
-    /// Whether it counts over all instances, in the store.
     package var isShared = false
     package var onStoreError = StoreErrorPolicy.local
 

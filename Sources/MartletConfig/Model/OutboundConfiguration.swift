@@ -6,7 +6,6 @@
         case address(ProxyAddress)
     }
 
-    /// A PEM file of authorities to trust instead of the system's.
     package var caFile: FilePath?
     /// Through which https calls go; `nil` for that of the environment.
     package var proxy: Proxy?

@@ -9,7 +9,6 @@
     /// The statuses of redirects that a client follows by itself.
     package static let statuses = [301, 302, 303, 307, 308]
 
-    /// The target, in which `$path`, `$query` and `$host` stand for those of the request.
     package var target: Located<String>
     package var status = 307
 

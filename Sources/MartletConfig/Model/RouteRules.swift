@@ -41,7 +41,6 @@
 /// One entry of `split:` of a route.
 @frozen package struct SplitShare: Sendable {
     package var upstream: Located<String>
-    /// Its share of the requests, in relation to the others; 0 is none.
     package var weight: Int
 
     package init(upstream: Located<String>, weight: Int) {
@@ -54,7 +53,6 @@
 @frozen package struct MirrorConfiguration: Sendable {
     /// The upstream that gets copies of requests.
     package var upstream: Located<String>
-    /// How many of the requests are copied.
     package var percentage = SamplePercentage.all
 
     package init(upstream: Located<String>) { self.upstream = upstream }

@@ -7,24 +7,17 @@ package import MartletJSON
     package var url: Located<String>
     /// The keys that encrypt grants, in base64, as text; the last one seals. MartletIdentities decodes them.
     package var keys: [Located<Secret>] = []
-    /// Connections to PostgreSQL per process.
     package var pool = 8
-    /// The timeout of statements and calls to PostgreSQL.
     package var statementTimeout = Duration.seconds(2)
     package var deletion = DeletionConfiguration()
-    /// Claims of logins that become claims of the account.
     package var claimsFrom: [AccountClaimSource] = []
-    /// Claims that the accounts of certain identities have from the start.
     package var bootstrap: [AccountBootstrap] = []
 }
 
 /// `accounts.deletion:` — how accounts are deleted.
 @frozen package struct DeletionConfiguration: Sendable, Equatable {
-    /// How long a login takes a deletion back.
     package var grace = Duration.zero
-    /// Whether nothing but the subject stays.
     package var anonymizes = true
-    /// For how long revoking a grant is attempted before the account counts as deleted without it.
     package var maximumRevocationAge = Duration.seconds(7 * 86_400)
 
     package init() {}
@@ -48,21 +41,17 @@ package import MartletJSON
 /// One entry of `webhooks:`.
 @frozen package struct WebhookConfiguration: Sendable {
     package var name: Located<String>
-    /// `https`, or `http` of a loopback address.
     package var url: Located<URLText>
     /// The signing key in base64, as text; MartletEvents decodes it.
     package var secret: Located<Secret>
     /// Patterns of event types, as text; MartletEvents parses them.
     package var events: NonEmpty<Located<String>>
-    /// The timeout of one delivery.
     package var timeout: Duration
-    /// The age after which an event is not retried.
     package var maximumAge: Duration
 }
 
 /// `outbox:` — the bounds of the queue of events.
 @frozen package struct OutboxConfiguration: Sendable, Equatable {
-    /// The maximum number of events.
     package var maximumRows = 1_000_000
 
     package init() {}
@@ -90,7 +79,7 @@ package import MartletJSON
 }
 
 /// `sessions.dpop:` — whether sessions are bound to a key of the client (RFC 9449).
-@frozen package enum SessionBinding: String, Sendable, CaseIterable, ConfigurationValue {
+@frozen package enum SessionBinding: String, ConfigurationChoice {
     /// No new session is bound; one that is stays so.
     case off
     /// A session is bound if its client proves a key.
@@ -104,9 +93,7 @@ package import MartletJSON
     package var header: Located<String>
     package var issuer: String
     package var ttl: Duration
-    /// `nil`: the upstream's name.
     package var audience: String?
-    /// A P-256 private key, PEM.
     package var key: Located<Secret>
     /// Previous or next keys, private or public, PEM: published but not used for signing.
     package var otherKeys: [Located<Secret>]

@@ -3,14 +3,14 @@ package import MartletCore
 /// `tracing:` — where traces of requests are sent, and of how many.
 @frozen package struct TracingConfiguration: Sendable {
     /// Whose trace contexts are continued.
-    @frozen package enum Parent: String, Sendable, CaseIterable {
+    @frozen package enum Parent: String, ConfigurationChoice {
         /// Those of peers in `trusted_proxies`.
         case trusted
         case none
     }
 
     /// How spans name the caller.
-    @frozen package enum SubjectForm: String, Sendable, CaseIterable { case off, hash }
+    @frozen package enum SubjectForm: String, ConfigurationChoice { case off, hash }
 
     /// A field of the requests to the collector.
     @frozen package struct Header: Sendable {

@@ -4,19 +4,13 @@ internal import MartletCore
 @frozen package struct ListenerConfiguration: Sendable {
     package var address: Located<SocketAddress>
     package var reusePort: Bool
-    /// Whether `[::]` does not stand for every IPv4 address, too.
     package var isIPv6Only = false
-    /// `nil` is clear text.
     package var tls: ListenerTLS?
-    /// HTTP/2 by ALPN under TLS, with prior knowledge in clear text.
     package var offersHTTP2 = true
-    /// Whether every connection begins with a PROXY protocol header.
     package var acceptsProxyProtocol = false
-    /// Whether peers of the Unix socket are trusted proxies.
     package var isTrusted = false
     /// The port of the https URL that every request is redirected to (308); `nil` serves requests.
     package var redirectsToHTTPSPort: UInt16?
-    /// The readiness endpoint; `nil` is none.
     package var health: HealthPath?
     /// Owner and mode of a Unix socket; `nil` leaves them to the process and its umask.
     package var socketFile: SocketFilePermissions?
@@ -63,20 +57,19 @@ internal import MartletCore
 /// `tls:` of a listener.
 @frozen package struct ListenerTLS: Sendable, Hashable {
     /// The minimum version.
-    @frozen package enum Version: String, Sendable, CaseIterable {
+    @frozen package enum Version: String, ConfigurationChoice {
         case v12 = "1.2"
         case v13 = "1.3"
     }
 
     /// Whether client certificates are requested.
-    @frozen package enum ClientAuthentication: String, Sendable, CaseIterable { case none, optional, required }
+    @frozen package enum ClientAuthentication: String, ConfigurationChoice { case none, optional, required }
 
     /// Chosen by SNI; the first one is the default.
     package var certificates: [CertificateFiles]
     package var minimumVersion = Version.v12
     /// OpenSSL cipher names for TLS 1.2, separated by colons; `nil` is the built-in list.
     package var ciphers: Located<String>?
-    /// The same for TLS 1.3.
     package var cipherSuites: Located<String>?
     package var clientAuthorityFile: Located<String>?
     package var clientAuthentication = ClientAuthentication.none
@@ -89,7 +82,6 @@ internal import MartletCore
 /// `server.http2`.
 @frozen package struct HTTP2Configuration: Sendable, Equatable {
     package var maximumConcurrentStreams = SharedBound.streams.total
-    /// Streams that a client may reset within 10 s.
     package var maximumResets = 200
     /// Flow-control window in bytes: how much of a request body may arrive before any of it is forwarded.
     package var initialWindow = 64 * 1024
@@ -113,9 +105,7 @@ internal import MartletCore
 
 /// `upstreams.*.tls`.
 @frozen package struct UpstreamTLS: Sendable, Hashable {
-    /// Instead of the system's authorities.
     package var authorityFile: Located<String>?
-    /// Instead of the endpoint's host.
     package var serverName: String?
     package var certificate: CertificateFiles?
     package var verifies = true
@@ -135,9 +125,7 @@ internal import MartletCore
     /// Lower-case names of protocols that a request may upgrade to.
     package var protocols = ["websocket"]
     package var closeOnExpiry = CloseOnExpiry.after(.zero)
-    /// How long a tunnel may be idle in both directions.
     package var idle = Duration.seconds(300)
-    /// The maximum age of a tunnel; `nil` is unlimited.
     package var maximumConnectionAge: Duration?
 
     package init() {}

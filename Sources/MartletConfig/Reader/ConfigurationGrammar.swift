@@ -50,7 +50,7 @@ public struct ConfigurationGrammar: Sendable {
         public let summary: String
     }
 
-    public private(set) var keys: [Key]
+    public internal(set) var keys: [Key]
     /// Groups of keys of which exactly one is required, such as `x` and `x_file`.
     public private(set) var oneOf: [[String]] = []
     /// Pairs of mutually exclusive keys.

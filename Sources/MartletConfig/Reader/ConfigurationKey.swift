@@ -7,6 +7,7 @@ internal import MartletCore
 package struct ConfigurationKey<Root>: Sendable {
     typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
     typealias Shape = ConfigurationGrammar.Shape
+    typealias Read = @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void
 
     /// The default in the grammar: the property's value, another text, or none.
     enum Default {
@@ -20,10 +21,10 @@ package struct ConfigurationKey<Root>: Sendable {
     enum Phase { case optional, ending, check }
 
     /// Adds its rows to a grammar, with the defaults of a block.
-    var describe: @Sendable (ConfigurationGrammar, Root) -> ConfigurationGrammar = { grammar, _ in grammar }
+    var describe: @Sendable (inout ConfigurationGrammar, Root) -> Void = { _, _ in }
     var phase = Phase.optional
     /// Sets the property if the key is there; throws only for what is required.
-    var read: @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void = { _, _ in }
+    var read: Read = { _, _ in }
 }
 
 /// A block whose keys set properties: their table is its grammar, and reads it.
@@ -48,7 +49,8 @@ extension KeyedBlock {
 extension ConfigurationGrammar {
     /// The rows of a table, with the defaults of a block.
     init<Root>(_ keys: [ConfigurationKey<Root>], of defaults: Root) {
-        self = keys.reduce(ConfigurationGrammar()) { $1.describe($0, defaults) }
+        self.init()
+        for key in keys { key.describe(&self, defaults) }
     }
 }
 
@@ -68,9 +70,6 @@ extension ConfigurationReader {
         for key in keys where key.phase == .check { try key.read(&root, &self) }
     }
 
-    /// The node of a key whose value was read; `nil` if it is absent or invalid.
-    mutating func given(_ key: String) -> ConfigurationNode? { invalidKeys.contains(key) ? nil : node(key) }
-
     /// Reads a block into properties of the one around it; errors are recorded.
     mutating func nested<Root>(_ key: String, _ keys: [ConfigurationKey<Root>], into root: inout Root) {
         guard let node = node(key) else { return }
@@ -84,26 +83,31 @@ extension ConfigurationReader {
             diagnostics.add(error)
         }
     }
-
-    /// The value of an optional key; `nil` if it is absent or invalid, which is recorded.
-    mutating func value<Value>(
-        _ key: String, _ decode: (ConfigurationNode) throws(ConfigurationError) -> Value
-    ) -> Value? {
-        guard let node = node(key) else { return nil }
-        return recorded(key) { () throws(ConfigurationError) in try decode(node) }
-    }
 }
 
 extension ConfigurationKey {
-    /// A row of the grammar whose value a check reads.
-    static func row(_ row: ConfigurationGrammar.Key) -> Self { Self(describe: { grammar, _ in grammar.adding([row]) }) }
+    /// A row of the grammar.
+    private static func row(
+        _ name: String, _ shape: @autoclosure @escaping @Sendable () -> Shape, isRequired: Bool = false,
+        _ summary: String, phase: Phase = .optional, default text: @escaping @Sendable (Root) -> String? = { _ in nil },
+        read: @escaping Read
+    ) -> Self {
+        Self(
+            describe: { grammar, root in
+                grammar.keys.append(
+                    .init(
+                        name: name, shape: shape(), fallback: text(root), isRequired: isRequired, summary: summary))
+            }, phase: phase, read: read)
+    }
+
+    /// A row of the grammar whose value is read in a way of its own.
+    static func row(_ row: ConfigurationGrammar.Key, read: @escaping Read = { _, _ in }) -> Self {
+        Self(describe: { grammar, _ in grammar.keys.append(row) }, read: read)
+    }
 
     /// What several keys together do not allow, and what depends on others.
     /// - Parameter always: whether it is looked for even without a required key; only keys above were read then.
-    static func check(
-        always: Bool = false,
-        _ body: @escaping @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void
-    ) -> Self {
+    static func check(always: Bool = false, _ body: @escaping Read) -> Self {
         Self(phase: always ? .optional : .check, read: body)
     }
 
@@ -115,11 +119,7 @@ extension ConfigurationKey {
         _ name: String, _ path: Path<Value.Content>, as type: Value.Type, shape: Shape = Value.shape,
         where rule: TextRule? = nil, default text: Default = .property, _ summary: String
     ) -> Self {
-        reading(name, path, shape, text, summary) { node throws(ConfigurationError) in
-            let value = try Value(decoding: node)
-            try rule?.check(node)
-            return value
-        }
+        key(name, path, shape, text, summary) { node throws(ConfigurationError) in try Value(decoding: node, rule) }
     }
 
     /// A key whose value is a property's.
@@ -135,7 +135,7 @@ extension ConfigurationKey {
         _ name: String, _ path: Path<Value.Content>, as type: Value.Type, in range: ClosedRange<Value>,
         _ summary: String
     ) -> Self {
-        reading(name, path, shape(of: range), .property, summary) { node throws(ConfigurationError) in
+        key(name, path, Value.shape(of: range), .property, summary) { node throws(ConfigurationError) in
             try Value(decoding: node, in: range)
         }
     }
@@ -152,27 +152,21 @@ extension ConfigurationKey {
         _ name: String, _ path: Path<Value?>, in range: ClosedRange<Value>, default text: Default = .property,
         _ summary: String
     ) -> Self where Value.Content == Value {
-        reading(name, path, shape(of: range), text, summary) { node throws(ConfigurationError) in
+        key(name, path, Value.shape(of: range), text, summary) { node throws(ConfigurationError) in
             Optional(try Value(decoding: node, in: range))
         }
     }
 
-    private static func shape<Value: ConfigurationQuantity & Spelling>(of range: ClosedRange<Value>) -> Shape {
-        (range as? ClosedRange<Int>).map { .integer($0) } ?? Value.shape
-    }
-
-    private static func reading<Value: Spelling>(
+    private static func key<Value: Spelling>(
         _ name: String, _ path: Path<Value.Content>, _ shape: Shape, _ text: Default, _ summary: String,
         _ decode: @escaping @Sendable (ConfigurationNode) throws(ConfigurationError) -> Value
     ) -> Self {
-        Self { grammar, defaults in
-            let fallback: String? =
-                switch text {
-                case .property: Value.text(of: defaults[keyPath: path])
-                case .text(let text): text
-                case .none: nil
-                }
-            return grammar.adding([.optional(name, shape, default: fallback, summary)])
+        row(name, shape, summary) { root in
+            switch text {
+            case .property: Value.text(of: root[keyPath: path])
+            case .text(let text): text
+            case .none: nil
+            }
         } read: { root, reader in
             if let value = reader.value(name, decode) { root[keyPath: path] = value.content }
         }
@@ -182,23 +176,22 @@ extension ConfigurationKey {
     /// - Parameter endsBlock: whether its error ends the block, so that no further one is reported.
     static func required<Value: Spelling>(
         _ name: String, _ path: Path<Value.Content>, as type: Value.Type, shape: Shape = Value.shape,
-        endsBlock: Bool = false, _ summary: String
+        where rule: TextRule? = nil, endsBlock: Bool = false, _ summary: String
     ) -> Self {
-        Self(
-            describe: { grammar, _ in grammar.adding([.required(name, shape, summary)]) },
-            phase: endsBlock ? .ending : .optional
-        ) { root, reader throws(ConfigurationError) in
+        row(name, shape, isRequired: true, summary, phase: endsBlock ? .ending : .optional) {
+            root, reader throws(ConfigurationError) in
             let node = try reader.requiredNode(name)
-            let value = try reader.labeled(name) { () throws(ConfigurationError) in try Value(decoding: node) }
+            let value = try reader.labeled(name) { () throws(ConfigurationError) in try Value(decoding: node, rule) }
             root[keyPath: path] = value.content
         }
     }
 
     /// A required key whose value is a property's.
     static func required<Value: Spelling>(
-        _ name: String, _ path: Path<Value>, shape: Shape = Value.shape, endsBlock: Bool = false, _ summary: String
+        _ name: String, _ path: Path<Value>, shape: Shape = Value.shape, where rule: TextRule? = nil,
+        endsBlock: Bool = false, _ summary: String
     ) -> Self where Value.Content == Value {
-        required(name, path, as: Value.self, shape: shape, endsBlock: endsBlock, summary)
+        required(name, path, as: Value.self, shape: shape, where: rule, endsBlock: endsBlock, summary)
     }
 }
 
@@ -208,51 +201,65 @@ extension ConfigurationKey {
     static func block<Block: ConfigurationDecodable>(
         _ name: String, _ path: Path<Block>, default text: String? = "{}", _ summary: String
     ) -> Self {
-        Self(describe: { grammar, _ in grammar.adding([.optional(name, .block(of: Block.self), default: text, summary)])
-        }) {
-            root, reader in
+        row(name, .block(of: Block.self), summary, default: { _ in text }) { root, reader in
             if let block = reader.block(name, as: Block.self) { root[keyPath: path] = block }
         }
     }
 
     /// A block that may be absent.
     static func block<Block: ConfigurationDecodable>(_ name: String, _ path: Path<Block?>, _ summary: String) -> Self {
-        Self(describe: { grammar, _ in grammar.adding([.optional(name, .block(of: Block.self), summary)]) }) {
-            root, reader in root[keyPath: path] = reader.block(name)
+        row(name, .block(of: Block.self), summary) { $0[keyPath: path] = $1.block(name) }
+    }
+
+    /// A block with its position that may be absent.
+    static func block<Block: ConfigurationDecodable>(
+        _ name: String, _ path: Path<Located<Block>?>, _ summary: String
+    ) -> Self {
+        row(name, .block(of: Block.self), summary) { root, reader in
+            guard let node = reader.node(name) else { return }
+            root[keyPath: path] = reader.block(name).map { Located($0, at: node.location) }
         }
     }
 
     /// A block whose keys set properties of this one.
-    static func block(_ name: String, default text: String? = nil, _ summary: String, _ keys: [Self]) -> Self {
-        Self { grammar, defaults in
-            let block = ConfigurationGrammar(keys, of: defaults)
-            return grammar.adding([.optional(name, .block(block), default: text, summary)])
-        } read: { root, reader in
-            reader.nested(name, keys, into: &root)
+    static func block(_ name: String, _ summary: String, _ keys: [Self]) -> Self {
+        Self {
+            $0.keys.append(.optional(name, .block(ConfigurationGrammar(keys, of: $1)), summary))
+        } read: {
+            $1.nested(name, keys, into: &$0)
         }
     }
 
     /// A list of blocks.
     static func blocks<Block: ConfigurationDecodable>(
-        _ name: String, _ path: Path<[Block]>, default text: String? = "[]", _ summary: String
+        _ name: String, _ path: Path<[Block]>, nonEmpty: Bool = false, default text: String? = "[]", _ summary: String
     ) -> Self {
-        let shape = Shape.list(.block(of: Block.self), nonEmpty: false)
-        return Self(describe: { grammar, _ in grammar.adding([.optional(name, shape, default: text, summary)]) }) {
-            root, reader in root[keyPath: path] = reader.blocks(name).map(\.value)
+        row(name, .list(.block(of: Block.self), nonEmpty: nonEmpty), summary, default: { _ in text }) {
+            $0[keyPath: path] = $1.blocks(name).map(\.value)
         }
     }
 
     /// A secret, here or in a file.
     static func secret(_ name: String, _ path: Path<Located<Secret>?>, _ summary: String) -> Self {
-        Self(describe: { grammar, _ in grammar.withSecret(name, required: false, summary) }) { root, reader in
-            root[keyPath: path] = reader.optionalSecret(name)
+        Self(describe: { grammar, _ in grammar = grammar.withSecret(name, required: false, summary) }) {
+            $0[keyPath: path] = $1.optionalSecret(name)
         }
     }
 
     /// A secret that has to be there.
     static func requiredSecret(_ name: String, _ path: Path<Located<Secret>>, _ summary: String) -> Self {
-        Self(describe: { grammar, _ in grammar.withSecret(name, required: true, summary) }, phase: .ending) {
+        Self(describe: { grammar, _ in grammar = grammar.withSecret(name, required: true, summary) }, phase: .ending) {
             root, reader throws(ConfigurationError) in root[keyPath: path] = try reader.secret(name)
+        }
+    }
+
+    /// Secrets in files.
+    static func secretFiles(
+        _ name: String, _ path: Path<[Located<Secret>]>, nonEmpty: Bool = false, default text: String? = nil,
+        _ summary: String
+    ) -> Self {
+        row(name, .list(.path, nonEmpty: nonEmpty), summary, default: { _ in text }) {
+            $0[keyPath: path] = $1.secretFiles(name)
         }
     }
 
@@ -261,8 +268,6 @@ extension ConfigurationKey {
         let rows: [ConfigurationGrammar.Key] = [
             .optional("certificate_file", .path, certificate), .optional("key_file", .path, key),
         ]
-        return Self(describe: { grammar, _ in grammar.adding(rows) }) { root, reader in
-            root[keyPath: path] = reader.certificatePair()
-        }
+        return Self(describe: { grammar, _ in grammar.keys += rows }) { $0[keyPath: path] = $1.certificatePair() }
     }
 }

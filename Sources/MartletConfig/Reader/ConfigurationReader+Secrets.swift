@@ -18,6 +18,7 @@ extension ConfigurationReader {
     public mutating func optionalSecret(_ key: String) -> Located<Secret>? {
         do { return try readSecret(key) } catch {
             diagnostics.add(error)
+            invalidKeys.formUnion([key, "\(key)_file"])
             return nil
         }
     }

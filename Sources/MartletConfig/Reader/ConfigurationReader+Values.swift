@@ -20,16 +20,14 @@ extension ConfigurationReader {
     /// The value of an optional key; `nil` if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value?
     {
-        guard let node = node(key) else { return nil }
-        return recorded(key) { () throws(ConfigurationError) in try Value(decoding: node) }
+        value(key) { node throws(ConfigurationError) in try Value(decoding: node) }
     }
 
     /// The value of an optional key, within bounds; `nil` if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationQuantity>(
         _ key: String, as type: Value.Type = Value.self, in range: ClosedRange<Value>
     ) -> Value? {
-        guard let node = node(key) else { return nil }
-        return recorded(key) { () throws(ConfigurationError) in try Value(decoding: node, in: range) }
+        value(key) { node throws(ConfigurationError) in try Value(decoding: node, in: range) }
     }
 
     /// The value of an optional key, or the default if it is absent or invalid. Errors are recorded.
@@ -43,6 +41,17 @@ extension ConfigurationReader {
     ) -> Value {
         optional(key, as: Value.self, in: range) ?? value
     }
+
+    /// The value of an optional key; `nil` if it is absent or invalid, which is recorded.
+    mutating func value<Value>(
+        _ key: String, _ decode: (ConfigurationNode) throws(ConfigurationError) -> Value
+    ) -> Value? {
+        guard let node = node(key) else { return nil }
+        return recorded(key) { () throws(ConfigurationError) in try decode(node) }
+    }
+
+    /// The node of a key whose value was read; `nil` if it is absent or invalid.
+    mutating func given(_ key: String) -> ConfigurationNode? { invalidKeys.contains(key) ? nil : node(key) }
 
     /// The node of a required key.
     mutating func requiredNode(_ key: String) throws(ConfigurationError) -> ConfigurationNode {

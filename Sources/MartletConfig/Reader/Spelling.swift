@@ -22,6 +22,21 @@ extension Spelling where Content == Self {
     var content: Self { self }
 }
 
+extension Spelling {
+    /// Reads a value whose text follows a rule.
+    init(decoding node: ConfigurationNode, _ rule: TextRule?) throws(ConfigurationError) {
+        try self.init(decoding: node)
+        try rule?.check(node)
+    }
+}
+
+extension Spelling where Self: ConfigurationQuantity {
+    /// The shape of values within bounds.
+    static func shape(of range: ClosedRange<Self>) -> ConfigurationGrammar.Shape {
+        (range as? ClosedRange<Int>).map { .integer($0) } ?? shape
+    }
+}
+
 /// A word of several.
 typealias ConfigurationChoice = CaseIterable & ConfigurationValue & Spelling
 
@@ -145,6 +160,8 @@ struct TextRule: Sendable {
     ) {
         (self.code, self.holds, self.message) = (code, holds, message)
     }
+
+    static let notEmpty = TextRule(.configBadValue, { !$0.isEmpty }, { _ in "must not be empty" })
 
     func check(_ node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()

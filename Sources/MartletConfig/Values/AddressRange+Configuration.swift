@@ -1,4 +1,4 @@
-extension AddressRange: ConfigurationValue {
+extension AddressRange: ConfigurationValue, Spelling {
     /// `10.0.0.0/8`, `fd00::/8`, or one address.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()

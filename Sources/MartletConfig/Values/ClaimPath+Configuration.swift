@@ -1,7 +1,8 @@
 private import MartletCore
 public import MartletJSON
 
-extension ClaimPath: ConfigurationValue {
+extension ClaimPath: ConfigurationValue, Spelling {
+    static var shape: ConfigurationGrammar.Shape { .claim }
     private static let maximumDepth = 8
     private static let maximumNameBytes = 255
 

@@ -1,5 +1,5 @@
 /// A header that a route sets or removes.
-struct HeaderName: ConfigurationValue {
+struct HeaderName: TextSpelling {
     /// As written.
     let text: String
     /// Lower case.
@@ -52,6 +52,15 @@ struct HeaderName: ConfigurationValue {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
+    }
+}
+
+/// The name of such a header in lower case.
+struct FoldedHeaderName: TextSpelling {
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try HeaderName(decoding: node).lowercased
     }
 }
 

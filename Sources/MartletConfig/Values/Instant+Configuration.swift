@@ -1,6 +1,6 @@
 public import MartletCore
 
-extension UnixTime: ConfigurationValue {
+extension UnixTime: ConfigurationValue, Spelling {
     /// `2026-12-24T18:00:00Z`, `2026-12-24T18:00:00+08:00`: an instant as RFC 3339 writes it.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()

@@ -1,6 +1,6 @@
 /// Where an app gets the result of a sign-in in a browser (RFC 8252 §7.1, §7.2): a URL of a scheme of its own, such as
 /// `com.example.app:/cb`, an `https` URL that it has claimed, or an `http` URL of a loopback address (§7.3).
-struct NativeRedirect: ConfigurationValue {
+struct NativeRedirect: TextSpelling {
     static let maximumBytes = 512
     /// Schemes that browsers run or read themselves; none of them has a dot, but the message should say why.
     private static let forbidden: Set<String> = ["javascript", "data", "file", "blob", "vbscript", "about"]

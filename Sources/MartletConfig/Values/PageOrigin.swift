@@ -2,7 +2,7 @@ private import MartletCore
 
 /// The origin of a page that may use the gateway from elsewhere: of a web page, or of a web view in an app, whose scheme
 /// may be any (`capacitor://localhost`; RFC 6454 §4). Compared byte by byte with what is sent in `Origin`.
-struct PageOrigin: ConfigurationValue {
+struct PageOrigin: TextSpelling {
     let text: String
     /// Whether its pages cannot be forged by the network: anything but `http` at an address that is not a loopback one.
     let isTrustworthy: Bool

@@ -1,5 +1,5 @@
 /// The `path:` of a route's match: `/v1/**`.
-struct PathGlob: ConfigurationValue {
+struct PathGlob: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
@@ -51,7 +51,7 @@ struct PathGlob: ConfigurationValue {
 }
 
 /// The prefix that `rewrite` removes: `/v1`.
-struct PathPrefix: ConfigurationValue {
+struct PathPrefix: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
@@ -67,7 +67,7 @@ struct PathPrefix: ConfigurationValue {
 }
 
 /// One of the `hosts:` of a route's match: a name, `*.example.com`, or an address.
-struct HostPattern: ConfigurationValue {
+struct HostPattern: TextSpelling {
     /// Lower case.
     let text: String
 
@@ -90,7 +90,7 @@ struct HostPattern: ConfigurationValue {
 }
 
 /// One of the `methods:` of a route's match.
-struct MethodName: ConfigurationValue {
+struct MethodName: TextSpelling {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

@@ -23,7 +23,7 @@
     public var interval: Duration { .nanoseconds(Int64(seconds) * 1_000_000_000 / Int64(count)) }
 }
 
-extension RequestRate: ConfigurationValue {
+extension RequestRate: ConfigurationValue, Spelling {
     private static let units: [(name: String, seconds: Int)] = [("s", 1), ("m", 60), ("h", 3600)]
 
     /// A whole number, a slash and a unit.

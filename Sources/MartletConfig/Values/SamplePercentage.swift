@@ -18,29 +18,29 @@ private import MartletCore
         while decimals.last == "0" { decimals.removeLast() }
         return "\(whole).\(decimals)%"
     }
-
-    /// The shape in the schema.
-    static var shape: ConfigurationGrammar.Shape { .either([.number, .pattern("^[0-9]{1,3}([.][0-9]{1,4})?%?$")]) }
-    /// That of a share whose key does not say that it is in percent.
-    static var shapeWithSign: ConfigurationGrammar.Shape {
-        .either([.integer(0...0), .pattern("^(0|[0-9]{1,3}([.][0-9]{1,4})?%)$")])
-    }
 }
 
 /// A share whose key does not say that it is in percent: `10` might be one request in ten or all of them.
-struct SampleShare: ConfigurationValue {
-    let value: SamplePercentage
+struct SampleShare: Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([
+        .integer(0...0), .pattern("^(0|[0-9]{1,3}([.][0-9]{1,4})?%)$"),
+    ])
+    static func text(of share: SamplePercentage) -> String? { share.configurationText }
+    let content: SamplePercentage
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        value = try SamplePercentage(decoding: node)
+        content = try SamplePercentage(decoding: node)
         let text = try node.scalar(expecting: "a percentage").text
-        guard text.utf8.last == 0x25 || value.millionths == 0 else {
+        guard text.utf8.last == 0x25 || content.millionths == 0 else {
             throw node.error(.configBadValue, "must have a percent sign: \(quoted(text + "%"))")
         }
     }
 }
 
-extension SamplePercentage: ConfigurationValue {
+extension SamplePercentage: ConfigurationValue, Spelling {
+    static var shape: ConfigurationGrammar.Shape { .either([.number, .pattern("^[0-9]{1,3}([.][0-9]{1,4})?%?$")]) }
+    static func text(of share: SamplePercentage) -> String? { String(share.configurationText.dropLast()) }
+
     /// A number from 0 to 100 with at most four decimals; a percent sign may follow.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a percentage").text

@@ -1,4 +1,6 @@
-extension SocketAddress: ConfigurationValue {
+extension SocketAddress: ConfigurationValue, Spelling {
+    static func text(of address: SocketAddress) -> String? { address.configurationText }
+
     /// `127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()

@@ -1,5 +1,5 @@
 /// The origin of a web page as browsers send it in `Origin` (RFC 6454 §6.2): lower case, without the scheme's own port.
-struct WebOrigin: ConfigurationValue {
+struct WebOrigin: TextSpelling {
     let text: String
     /// A lower-case name, or an address; IPv6 without brackets.
     let host: String

@@ -167,10 +167,8 @@ private func inner(
         try check(JWKSConfiguration.self)
         try check(AccountsConfiguration.self)
         try check(SessionsConfiguration.self)
-        try check(CrossOriginRules.self)
         try check(AssertionConfiguration.self)
         try check(WellKnownConfiguration.self)
-        try check(SiteAssociation.self)
         try check(UpstreamConfiguration.self)
         try check(UpstreamTimeouts.self)
         try check(RouteConfiguration.self)
@@ -180,7 +178,7 @@ private func inner(
         try check(HeaderConfiguration.Block.self)
         try check(RouteRewrite.self)
         try check(RouteLimits.self)
-        try check(RouteUpgrade.self)
+        try check(UpgradeConfiguration.self)
     }
 
     @Test func `accepts the shipped configuration`() throws {

@@ -1,57 +1,52 @@
 private import MartletCore
 
-extension AccountsConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("pool", .integer(1...256), default: "8", "Connections to PostgreSQL, for each process."),
-            .optional(
-                "statement_timeout", .duration, default: "2s",
-                "How long a statement of PostgreSQL and a call with its wait for a connection may take: 100ms to 60s."),
-            .optional(
-                "key_files", .list(.path, nonEmpty: true),
-                "Several keys, for a change of keys: the last one encrypts, all decrypt."),
-            .optional("deletion", .block(of: DeletionConfiguration.self), default: "{}", "How accounts are deleted."),
-            .optional(
-                "claims_from", .list(.block(of: AccountClaimSource.self), nonEmpty: false),
-                "Claims of logins that become claims of the account."),
-            .optional(
-                "bootstrap", .list(.block(of: AccountBootstrap.self), nonEmpty: false),
-                "Claims that the accounts of certain identities have from the start, such as those of the first admin."
-            ),
-        ])
-        .withSecret("url", required: true, "`sqlite:PATH`, relative to this file, or `postgresql://…`.")
-        .withSecret(
-            "key", required: false,
-            "The key that encrypts providers' grants, such as Apple's refresh tokens: 32 bytes in base64.")
-    }
+extension AccountsConfiguration: KeyedBlock {
+    package init() { self.init(url: Located("", at: .none)) }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        keys = Self.keys(&reader)
-        pool = reader.optional("pool", default: pool, in: 1...256)
-        statementTimeout = reader.optional(
-            "statement_timeout", default: statementTimeout, in: .milliseconds(100)...Duration.seconds(60))
-        deletion = reader.block("deletion") ?? DeletionConfiguration()
-        claimsFrom = reader.blocks("claims_from").map(\.value)
-        bootstrap = reader.blocks("bootstrap").map(\.value)
-        let secret = try reader.secret("url")
-        let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
-        guard let resolved = Self.resolved(text, relativeTo: secret.location.file) else {
-            // Not shown, because it may contain a password.
-            throw ConfigurationError(
-                .configBadURL, at: secret.location, "url: must be sqlite:PATH, or postgresql://… without spaces")
-        }
-        url = Located(resolved, at: secret.location)
-    }
-
-    /// `key` or `key_files`.
-    private static func keys(_ reader: inout ConfigurationReader) -> [Located<Secret>] {
-        let single = reader.optionalSecret("key")
-        let several = reader.secretFiles("key_files")
-        if single != nil, let node = reader.node("key_files") {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("pool", \.pool, in: 1...256, "Connections to PostgreSQL, for each process."),
+        .key(
+            "statement_timeout", \.statementTimeout, in: .milliseconds(100) ... .seconds(60),
+            "How long a statement of PostgreSQL and a call with its wait for a connection may take: 100ms to 60s."),
+        .secretFiles(
+            "key_files", \.keys, nonEmpty: true,
+            "Several keys, for a change of keys: the last one encrypts, all decrypt."),
+        .block("deletion", \.deletion, "How accounts are deleted."),
+        .blocks("claims_from", \.claimsFrom, default: nil, "Claims of logins that become claims of the account."),
+        .blocks(
+            "bootstrap", \.bootstrap, default: nil,
+            "Claims that the accounts of certain identities have from the start, such as those of the first admin."),
+        .requiredSecret("url", \.secretURL, "`sqlite:PATH`, relative to this file, or `postgresql://…`."),
+        .secret(
+            "key", \.singleKey,
+            "The key that encrypts providers' grants, such as Apple's refresh tokens: 32 bytes in base64."),
+        .check(always: true) { accounts, reader in
+            guard reader.given("key") ?? reader.given("key_file") != nil, let node = reader.node("key_files") else {
+                return
+            }
             reader.error(
                 .configConflictingKeys, at: node.location, "'key_files' and 'key' are both given in \(reader.title)")
-        }
-        return single.map { [$0] } ?? several
+        },
+        .check { accounts, reader throws(ConfigurationError) in
+            guard let url = resolved(accounts.url.value, relativeTo: accounts.url.location.file) else {
+                // Not shown, because it may contain a password.
+                throw ConfigurationError(
+                    .configBadURL, at: accounts.url.location,
+                    "url: must be sqlite:PATH, or postgresql://… without spaces")
+            }
+            accounts.url = Located(url, at: accounts.url.location)
+        },
+    ]
+
+    private var secretURL: Located<Secret> {
+        get { Located(Secret(url.value), at: url.location) }
+        set { url = Located(newValue.value.withBytes { String(decoding: $0, as: UTF8.self) }, at: newValue.location) }
+    }
+
+    /// Instead of several.
+    private var singleKey: Located<Secret>? {
+        get { nil }
+        set { if let newValue { keys = [newValue] } }
     }
 
     /// The URL with its paths resolved; `nil` if it is not a supported URL.
@@ -77,23 +72,12 @@ extension AccountsConfiguration: ConfigurationDecodable {
     }
 }
 
-extension DeletionConfiguration: ConfigurationDecodable {
-    private static let periods = Duration.zero...Duration.longestConfigured
-
-    package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("grace", .duration, default: "0s", "How long a login takes a deletion back."),
-            .optional("anonymise", .boolean, default: "true", "Whether nothing but the subject stays."),
-            .optional(
-                "revoke_max_age", .duration, default: "7d",
-                "For how long revoking a grant is attempted before the account counts as deleted without it."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        grace = reader.optional("grace", default: grace, in: Self.periods)
-        anonymizes = reader.optional("anonymise", default: anonymizes)
-        maximumRevocationAge = reader.optional("revoke_max_age", default: maximumRevocationAge, in: Self.periods)
-    }
+extension DeletionConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("grace", \.grace, in: .zero...Duration.longestConfigured, "How long a login takes a deletion back."),
+        .key("anonymise", \.anonymizes, "Whether nothing but the subject stays."),
+        .key(
+            "revoke_max_age", \.maximumRevocationAge, in: .zero...Duration.longestConfigured,
+            "For how long revoking a grant is attempted before the account counts as deleted without it."),
+    ]
 }

@@ -55,7 +55,7 @@ extension BrowserConfiguration: ConfigurationDecodable {
 }
 
 /// `cookie:` of `browser`.
-private struct BrowserCookieRules: ConfigurationDecodable {
+private struct BrowserCookieRules: KeyedBlock {
     /// Browsers keep no cookie for longer.
     private static let longest = Duration.seconds(400 * 86_400)
 
@@ -65,33 +65,19 @@ private struct BrowserCookieRules: ConfigurationDecodable {
 
     init() {}
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "name", .text, "The cookie's name; `__Host-martlet` if absent, `martlet` for an `http` origin."),
-            .optional(
-                "same_site", .choice(BrowserCookieConfiguration.SameSite.allCases.map(\.rawValue)), default: "lax",
-                "`strict` also drops the cookie when a link of another site leads here."),
-            .optional(
-                "max_age", .duration, default: "30d",
-                "How long browsers keep it, up to 400d; `0s` until they are closed."),
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        name = reader.optional("name")
-        sameSite = reader.optional("same_site", default: sameSite)
-        maximumAge = reader.optional("max_age", default: maximumAge, in: .zero...Self.longest)
-        if let node = reader.node("max_age"), maximumAge > .zero, maximumAge < .seconds(1) {
-            reader.error(.configBadDuration, at: node.location, "max_age: must be 0s, or at least 1s")
-        }
-        if let name, !Self.isName(name.value) {
-            reader.error(
-                .configBadValue, at: name.location,
-                "name: must have 1 to \(BrowserCookieConfiguration.maximumNameBytes) characters of a cookie's name")
-        }
-    }
+    static let keys: [ConfigurationKey<Self>] = [
+        .key(
+            "name", \.name,
+            where: TextRule(
+                .configBadValue, isName,
+                { _ in "must have 1 to \(BrowserCookieConfiguration.maximumNameBytes) characters of a cookie's name" }),
+            "The cookie's name; `__Host-martlet` if absent, `martlet` for an `http` origin."),
+        .key("same_site", \.sameSite, "`strict` also drops the cookie when a link of another site leads here."),
+        .key(
+            "max_age", \.maximumAge, in: .zero...longest,
+            "How long browsers keep it, up to 400d; `0s` until they are closed."),
+        .check { $1.checkWholeSeconds($0.maximumAge, of: "max_age") },
+    ]
 
     /// The cookie of an origin; a name whose prefix the origin cannot have is an error.
     func configuration(isSecure: Bool, _ diagnostics: inout Diagnostics) -> BrowserCookieConfiguration {
@@ -121,4 +107,10 @@ private struct BrowserCookieRules: ConfigurationDecodable {
     }
 }
 
-extension BrowserCookieConfiguration.SameSite: ConfigurationValue {}
+extension ConfigurationReader {
+    /// Records an error if an age that browsers read in seconds would be a fraction of one.
+    mutating func checkWholeSeconds(_ age: Duration, of key: String) {
+        guard let node = node(key), age > .zero, age < .seconds(1) else { return }
+        error(.configBadDuration, at: node.location, "\(key): must be 0s, or at least 1s")
+    }
+}

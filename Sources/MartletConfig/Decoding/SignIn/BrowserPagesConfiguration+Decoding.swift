@@ -1,54 +1,35 @@
-extension BrowserPagesConfiguration.Language: ConfigurationValue {}
-
-extension BrowserPagesConfiguration: ConfigurationDecodable {
-    private static let maximumTitle = 64
+extension BrowserPagesConfiguration: KeyedBlock {
     private static let maximumLinks = 8
 
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("title", .text, "What the pages call this service, up to 64 characters."),
-            .optional("logo_file", .path, "An SVG, PNG, JPEG or WebP file, up to 256 KiB."),
-            .optional(
-                "accent", .pattern("^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
-                "The color of buttons, `\"#0a7\"` or `\"#00aa77\"`, in quotes."),
-            .optional(
-                "links", .list(.block(of: Link.self), nonEmpty: false), default: "[]",
-                "Links at the bottom of the pages, such as to a privacy policy; up to 8."),
-            .optional(
-                "default_language", .choice(Language.allCases.map(\.rawValue)), default: "en",
-                "The language for browsers that prefer none of the pages' languages."),
-            .optional("template_dir", .path, "A folder with templates that replace the built-in pages."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        title = reader.optional("title", as: Located<String>.self).flatMap { Self.title($0, &reader) }
-        logo = reader.optional("logo_file")
-        accent = reader.optional("accent", as: AccentColor.self)?.text
-        let links = reader.blocks("links", as: Link.self)
-        self.links = links.map(\.value)
-        if links.count > Self.maximumLinks {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("title", \.title, where: .label, "What the pages call this service, up to 64 characters."),
+        .key("logo_file", \.logo, "An SVG, PNG, JPEG or WebP file, up to 256 KiB."),
+        .key(
+            "accent", \.accent, as: AccentColor?.self, "The color of buttons, `\"#0a7\"` or `\"#00aa77\"`, in quotes."),
+        .blocks("links", \.links, "Links at the bottom of the pages, such as to a privacy policy; up to 8."),
+        .key(
+            "default_language", \.defaultLanguage,
+            "The language for browsers that prefer none of the pages' languages."),
+        .key("template_dir", \.templateFolder, "A folder with templates that replace the built-in pages."),
+        .check { pages, reader in
+            let links = reader.node("links")?.elements ?? []
+            guard pages.links.count > maximumLinks else { return }
             reader.error(
-                .configBadValue, at: links[Self.maximumLinks].location, "links: at most \(Self.maximumLinks)")
-        }
-        defaultLanguage = reader.optional("default_language", default: defaultLanguage)
-        templateFolder = reader.optional("template_dir")
-    }
+                .configBadValue, at: links[maximumLinks].location, "links: at most \(maximumLinks)")
+        },
+    ]
+}
 
-    private static func title(_ title: Located<String>, _ reader: inout ConfigurationReader) -> String? {
-        guard (1...maximumTitle).contains(title.value.unicodeScalars.count) else {
-            reader.error(
-                .configBadValue, at: title.location, "title: must have 1 to \(maximumTitle) characters")
-            return nil
-        }
-        return title.value
-    }
+extension TextRule {
+    private static let maximumLabel = 64
+
+    /// A name that people read.
+    static let label = TextRule(
+        .configBadValue, { (1...maximumLabel).contains($0.unicodeScalars.count) },
+        { _ in "must have 1 to \(maximumLabel) characters" })
 }
 
 extension BrowserPagesConfiguration.Link: ConfigurationDecodable {
-    private static let maximumText = 64
-
     package static var grammar: ConfigurationGrammar? {
         .init([
             .required("text", .block(of: LinkTexts.self), "The text, by language; at least one."),
@@ -78,12 +59,9 @@ extension BrowserPagesConfiguration.Link: ConfigurationDecodable {
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
             var texts: [BrowserPagesConfiguration.Language: String] = [:]
             for language in BrowserPagesConfiguration.Language.allCases {
-                guard let text = reader.optional(language.rawValue, as: Located<String>.self) else { continue }
-                texts[language] = text.value
-                if !(1...maximumText).contains(text.value.unicodeScalars.count) {
-                    reader.error(
-                        .configBadValue, at: text.location,
-                        "\(language.rawValue): must have 1 to \(maximumText) characters")
+                texts[language] = reader.value(language.rawValue) { node throws(ConfigurationError) in
+                    try TextRule.label.check(node)
+                    return try node.text()
                 }
             }
             if reader.keys.isEmpty {
@@ -112,7 +90,8 @@ private struct LinkURL: ConfigurationValue {
 }
 
 /// `#rgb` or `#rrggbb`.
-private struct AccentColor: ConfigurationValue {
+private struct AccentColor: TextSpelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$")
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

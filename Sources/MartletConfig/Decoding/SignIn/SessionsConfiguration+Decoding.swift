@@ -1,58 +1,68 @@
-extension SessionsConfiguration: ConfigurationDecodable {
-    /// The shortest lifetime: tokens express their expiry in whole seconds.
-    private static let shortest = Duration.seconds(1)
-    private static let longestGrace = Duration.seconds(3600)
-    private static let longestCacheTTL = Duration.seconds(3600)
+extension SessionsConfiguration: KeyedBlock {
+    /// Tokens express their expiry in whole seconds.
+    private static let lifetimes = Duration.seconds(1)...Duration.longestConfigured
 
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("access_ttl", .duration, default: "15m", "The lifetime of an access token, at least 1s."),
-            .optional("refresh_ttl", .duration, default: "60d", "The lifetime of a session, from the login."),
-            .optional(
-                "idle_timeout", .duration, default: "30d",
-                "Ends a session this long after the last use of either of its tokens."),
-            .optional(
-                "refresh_reuse_grace", .duration, default: "30s",
-                "How long a used refresh token still gets the same new pair; later reuse ends the session."),
-            .optional(
-                "max_per_subject", .integer(1...10_000), default: "10",
-                "Sessions of one subject; a further one ends the oldest."),
-            .optional(
-                "cache_ttl", .duration, default: "5s",
-                "How long a worker may cache a session; `0s` queries the store each time."),
-            .optional(
-                "dpop", .choice(SessionBinding.allCases.map(\.rawValue)), default: SessionBinding.off.rawValue,
-                "Whether the sessions of apps may be, or have to be, bound to a key of the client (RFC 9449)."),
-            .optional("path", .pattern("^/"), default: "/auth", "The path prefix of the sign-in endpoints."),
-            .optional(
-                "hosts", .list(.text, nonEmpty: false), default: "[]",
-                "Hosts of the sign-in endpoints, as in a route's `match`; any host if empty."),
-            .optional("cors", .block(of: CrossOriginRules.self), "Other origins whose web pages may sign in."),
-            .optional("limits", .block(of: SignInLimits.self), "How often clients may try to sign in."),
-        ])
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("access_ttl", \.accessTTL, in: lifetimes, "The lifetime of an access token, at least 1s."),
+        .key("refresh_ttl", \.refreshTTL, in: lifetimes, "The lifetime of a session, from the login."),
+        .key(
+            "idle_timeout", \.idleTimeout, in: lifetimes,
+            "Ends a session this long after the last use of either of its tokens."),
+        .key(
+            "refresh_reuse_grace", \.refreshReuseGrace, in: .zero ... .seconds(3600),
+            "How long a used refresh token still gets the same new pair; later reuse ends the session."),
+        .key(
+            "max_per_subject", \.maximumPerSubject, in: 1...10_000,
+            "Sessions of one subject; a further one ends the oldest."),
+        .key(
+            "cache_ttl", \.cacheTTL, in: .zero ... .seconds(3600),
+            "How long a worker may cache a session; `0s` queries the store each time."),
+        .key(
+            "dpop", \.dpop,
+            "Whether the sessions of apps may be, or have to be, bound to a key of the client (RFC 9449)."),
+        .key("path", \.path, as: SignInPath.self, "The path prefix of the sign-in endpoints."),
+        .key(
+            "hosts", \.hosts, as: [HostPattern].self,
+            "Hosts of the sign-in endpoints, as in a route's `match`; any host if empty."),
+        .block("cors", "Other origins whose web pages may sign in.", crossOrigin),
+        .block("limits", "How often clients may try to sign in.", limits),
+        .check { $0.check(&$1) },
+    ]
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        let lifetimes = Self.shortest...Duration.longestConfigured
-        refreshTTL = reader.optional("refresh_ttl", default: refreshTTL, in: lifetimes)
-        // The default is bounded by `refresh_ttl`, so that a short session needs only one key.
-        accessTTL = reader.optional("access_ttl", default: min(accessTTL, refreshTTL), in: lifetimes)
-        idleTimeout = reader.optional("idle_timeout", default: idleTimeout, in: lifetimes)
-        refreshReuseGrace = reader.optional(
-            "refresh_reuse_grace", default: refreshReuseGrace, in: .zero...Self.longestGrace)
-        maximumPerSubject = reader.optional("max_per_subject", default: maximumPerSubject, in: 1...10_000)
-        cacheTTL = reader.optional("cache_ttl", default: cacheTTL, in: .zero...Self.longestCacheTTL)
-        dpop = reader.optional("dpop", default: dpop)
-        path = reader.optional("path", as: SignInPath.self)?.text ?? path
-        hosts = reader.optional("hosts", as: [HostPattern].self)?.map(\.text) ?? hosts
-        corsOrigins = reader.block("cors", as: CrossOriginRules.self)?.origins ?? corsOrigins
-        loginLimits = reader.block("limits", as: SignInLimits.self)?.login ?? loginLimits
-        check(&reader)
-    }
+    private static let crossOrigin: [ConfigurationKey<Self>] = [
+        .key(
+            "origins", \.corsOrigins, as: [PageOrigin].self,
+            shape: .list(.pattern("^[a-z][a-z0-9+.-]*://"), nonEmpty: false),
+            "Exact origins, such as `https://app.example.com` or `capacitor://localhost`; there is no wildcard."),
+        .check { _, reader in
+            for node in reader.given("origins")?.elements ?? [] {
+                guard let origin = try? PageOrigin(decoding: node), !origin.isTrustworthy else { continue }
+                reader.diagnostics.warning(
+                    .configInsecure, at: node.location,
+                    "origins: a page loaded in clear text can be forged and could sign in")
+            }
+        },
+    ]
+
+    private static let limits: [ConfigurationKey<Self>] = [
+        .key(
+            "login", \.loginLimits, as: NonEmpty<Located<String>>.self,
+            "The rate limits of requests with the credential of a login: at most 8 names in `rate_limits`, none of which counts by `subject` or `provider`."
+        ),
+        .check { sessions, reader in
+            guard let first = sessions.loginLimits.dropFirst(RouteLimitsConfiguration.maximumRates).first else {
+                return
+            }
+            reader.error(
+                .configTooLarge, at: first.location,
+                "login: at most \(RouteLimitsConfiguration.maximumRates) rate limits")
+        },
+    ]
 
     /// Checks across keys.
-    private func check(_ reader: inout ConfigurationReader) {
+    private mutating func check(_ reader: inout ConfigurationReader) {
+        // The default is bounded by `refresh_ttl`, so that a short session needs only one key.
+        if reader.given("access_ttl") == nil { accessTTL = min(accessTTL, refreshTTL) }
         if let node = reader.node("access_ttl"), accessTTL > refreshTTL {
             reader.error(
                 .configBadDuration, at: node.location,
@@ -74,56 +84,9 @@ extension SessionsConfiguration: ConfigurationDecodable {
     }
 }
 
-/// `cors:` of `sessions`.
-struct CrossOriginRules: ConfigurationDecodable {
-    let origins: [String]
-
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "origins", .list(.pattern("^[a-z][a-z0-9+.-]*://"), nonEmpty: false), default: "[]",
-                "Exact origins, such as `https://app.example.com` or `capacitor://localhost`; there is no wildcard.")
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let listed = reader.optional("origins", as: [Located<PageOrigin>].self) ?? []
-        origins = listed.map(\.value.text)
-        for origin in listed where !origin.value.isTrustworthy {
-            reader.diagnostics.warning(
-                .configInsecure, at: origin.location,
-                "origins: a page loaded in clear text can be forged and could sign in")
-        }
-    }
-}
-
-/// `limits:` of `sessions`.
-struct SignInLimits: ConfigurationDecodable {
-    let login: [Located<String>]
-
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "login", .list(.text, nonEmpty: true),
-                "The rate limits of requests with the credential of a login: at most 8 names in `rate_limits`, none of which counts by `subject` or `provider`."
-            )
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        login = reader.optional("login", as: NonEmpty<Located<String>>.self)?.elements ?? []
-        if login.count > RouteLimitsConfiguration.maximumRates,
-            let first = login.dropFirst(RouteLimitsConfiguration.maximumRates).first
-        {
-            reader.error(
-                .configTooLarge, at: first.location,
-                "login: at most \(RouteLimitsConfiguration.maximumRates) rate limits")
-        }
-    }
-}
-
 /// `sessions.path`: plain segments that need no normalization.
-private struct SignInPath: ConfigurationValue {
+private struct SignInPath: TextSpelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^/")
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

@@ -1,42 +1,22 @@
-extension WellKnownConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "apple_app_site_association", .block(of: SiteAssociation.self),
-                "Apps that share this host's passwords; served at `/.well-known/apple-app-site-association`."),
-            .optional(
-                "change_password", .pattern("^(https?://|/)"),
-                "Where passwords are changed; `/.well-known/change-password` redirects there."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
-        webCredentialApps =
-            reader.block("apple_app_site_association", as: SiteAssociation.self)?.apps ?? webCredentialApps
-        changePasswordURL = reader.optional("change_password", as: RedirectTarget.self)?.text
-    }
-}
-
-/// `apple_app_site_association:`, limited to shared web credentials.
-struct SiteAssociation: ConfigurationDecodable {
-    let apps: [String]
-
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional(
-                "webcredentials", .list(.pattern("^[A-Z0-9]{10}\\.[A-Za-z0-9.-]+$"), nonEmpty: false), default: "[]",
-                "`<application identifier prefix>.<bundle id>` of each app.")
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        apps = reader.optional("webcredentials", as: [AppIdentifier].self)?.map(\.text) ?? []
-    }
+extension WellKnownConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .block(
+            "apple_app_site_association",
+            "Apps that share this host's passwords; served at `/.well-known/apple-app-site-association`.",
+            [
+                .key(
+                    "webcredentials", \.webCredentialApps, as: [AppIdentifier].self,
+                    "`<application identifier prefix>.<bundle id>` of each app.")
+            ]),
+        .key(
+            "change_password", \.changePasswordURL, shape: .pattern("^(https?://|/)"), where: .redirectTarget,
+            "Where passwords are changed; `/.well-known/change-password` redirects there."),
+    ]
 }
 
 /// `ABCDE12345.com.example.app`.
-private struct AppIdentifier: ConfigurationValue {
+private struct AppIdentifier: TextSpelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^[A-Z0-9]{10}\\.[A-Za-z0-9.-]+$")
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
@@ -63,20 +43,15 @@ private struct AppIdentifier: ConfigurationValue {
     }
 }
 
-/// A redirect target for browsers; it comes from the configuration only, never from a request.
-private struct RedirectTarget: ConfigurationValue {
-    let text: String
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        text = try node.text()
-        // `//host` and `/\host` are absolute URLs of another host to a browser.
-        let isPath =
-            text.hasPrefix("/") && !text.hasPrefix("//") && text.utf8.count <= 2048
-            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }
-        guard isPath || URLText(text)?.isTrustworthy == true else {
-            throw node.error(
-                .configBadURL,
-                "must be an https URL or a path such as /account/password, without user information or '#'")
-        }
-    }
+extension TextRule {
+    /// A redirect target for browsers; it comes from the configuration only, never from a request.
+    fileprivate static let redirectTarget = TextRule(
+        .configBadURL,
+        { text in
+            // `//host` and `/\host` are absolute URLs of another host to a browser.
+            let isPath =
+                text.hasPrefix("/") && !text.hasPrefix("//") && text.utf8.count <= 2048
+                && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }
+            return isPath || URLText(text)?.isTrustworthy == true
+        }, { _ in "must be an https URL or a path such as /account/password, without user information or '#'" })
 }

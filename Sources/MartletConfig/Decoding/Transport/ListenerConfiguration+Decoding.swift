@@ -1,69 +1,60 @@
-extension ListenerConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required(
-                "address", .text,
-                "`127.0.0.1:8080`, `[::]:8443`, `unix:/run/martlet.sock` or `fd:3`; port 0 is chosen by the system."),
-            .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
-            .optional(
-                "ipv6_only", .boolean, default: "false",
-                "Whether `[::]` accepts IPv6 alone; otherwise IPv4 too, unless another listener has the port for it."),
-            .optional("tls", .block(of: ListenerTLS.self), "TLS and its certificates; clear text if absent."),
-            .optional(
-                "http2", .boolean, default: "true",
-                "HTTP/2 in addition to HTTP/1: by ALPN with TLS, with prior knowledge in clear text."),
-            .optional(
-                "proxy_protocol", .boolean, default: "false",
-                "Every connection begins with a PROXY protocol header, version 1 or 2, from a trusted proxy."),
-            .optional(
-                "trusted", .boolean, default: "false",
-                "Whether peers of a Unix socket are trusted like those in `trusted_proxies`."),
-            .optional(
-                "redirect_to_https", .either([.boolean, .integer(1...65_535)]), default: "false",
-                "Redirects every request with 308 to the same URL with https and this port; `true` is 443."),
-            .optional(
-                "health", .block(of: HealthPath.self),
-                "The readiness endpoint of this listener; that of `server` if absent."),
-            .optional("owner", .text, "The user who owns a Unix socket, by name or number."),
-            .optional("group", .text, "The group that owns a Unix socket, by name or number."),
-            .optional(
-                "mode", .pattern("^0?[0-7]{3}$"), "A Unix socket's permission bits in octal digits, such as `\"0660\"`."
-            ),
-        ])
+extension ListenerConfiguration: KeyedBlock {
+    package init() { self = .standard(at: .none) }
+
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required(
+            "address", \.address, endsBlock: true,
+            "`127.0.0.1:8080`, `[::]:8443`, `unix:/run/martlet.sock` or `fd:3`; port 0 is chosen by the system."),
+        .key("reuse_port", \.reusePort, "Lets a second process listen on the same address."),
+        .key(
+            "ipv6_only", \.isIPv6Only,
+            "Whether `[::]` accepts IPv6 alone; otherwise IPv4 too, unless another listener has the port for it."),
+        .block("tls", \.tls, "TLS and its certificates; clear text if absent."),
+        .key(
+            "http2", \.offersHTTP2,
+            "HTTP/2 in addition to HTTP/1: by ALPN with TLS, with prior knowledge in clear text."),
+        .key(
+            "proxy_protocol", \.acceptsProxyProtocol,
+            "Every connection begins with a PROXY protocol header, version 1 or 2, from a trusted proxy."),
+        .key("trusted", \.isTrusted, "Whether peers of a Unix socket are trusted like those in `trusted_proxies`."),
+        .key(
+            "redirect_to_https", \.redirectsToHTTPSPort, as: RedirectPort.self,
+            "Redirects every request with 308 to the same URL with https and this port; `true` is 443."),
+        .block("health", \.health, "The readiness endpoint of this listener; that of `server` if absent."),
+        .key(
+            "owner", \.permissions.owner, where: .account, "The user who owns a Unix socket, by name or number."),
+        .key(
+            "group", \.permissions.group, where: .account,
+            "The group that owns a Unix socket, by name or number."),
+        .key(
+            "mode", \.permissions.mode, as: FileMode?.self,
+            "A Unix socket's permission bits in octal digits, such as `\"0660\"`."),
+        .check { $0.check(&$1) },
+    ]
+
+    /// Those of the file of a Unix socket, of which there are none until one is set.
+    private var permissions: SocketFilePermissions {
+        get { socketFile ?? SocketFilePermissions() }
+        set { socketFile = newValue }
     }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let reusePort = reader.optional("reuse_port", default: false)
-        let isIPv6Only = reader.optional("ipv6_only", default: false)
-        let tls: ListenerTLS? = reader.block("tls")
-        let offersHTTP2 = reader.optional("http2", default: true)
-        let acceptsProxyProtocol = reader.optional("proxy_protocol", default: false)
-        let isTrusted = reader.optional("trusted", default: false)
-        let redirect: Located<RedirectPort>? = reader.optional("redirect_to_https")
-        let health: HealthPath? = reader.block("health")
-        let permissions = SocketFilePermissions(from: &reader)
-        self.init(address: try reader.required("address"), reusePort: reusePort)
-        self.isIPv6Only = isIPv6Only
-        self.tls = tls
-        self.offersHTTP2 = offersHTTP2
-        self.acceptsProxyProtocol = acceptsProxyProtocol
-        redirectsToHTTPSPort = redirect?.value.number
-        self.health = health
-        if case .unix = address.value {
-            socketFile = permissions
-        } else {
-            rejectPermissions(&reader)
-            if let node = reader.node("trusted"), isTrusted {
-                reader.error(
-                    .configConflictingKeys, at: node.location,
-                    "trusted: applies to Unix sockets only; list the peers of an address in server.trusted_proxies"
-                )
-            }
-        }
-        self.isTrusted = isTrusted
-        if let redirect, redirect.value.number != nil, reader.has("tls") {
+    private func check(_ reader: inout ConfigurationReader) {
+        var isUnixSocket = false
+        if case .unix = address.value { isUnixSocket = true }
+        for key in ["owner", "group", "mode"] where !isUnixSocket {
+            guard let node = reader.node(key) else { continue }
             reader.error(
-                .configConflictingKeys, at: redirect.location,
+                .configConflictingKeys, at: node.location,
+                "\(key): applies only to a Unix socket that the gateway creates (unix:…)")
+        }
+        if let node = reader.node("trusted"), isTrusted, !isUnixSocket {
+            reader.error(
+                .configConflictingKeys, at: node.location,
+                "trusted: applies to Unix sockets only; list the peers of an address in server.trusted_proxies")
+        }
+        if let node = reader.node("redirect_to_https"), redirectsToHTTPSPort != nil, reader.has("tls") {
+            reader.error(
+                .configConflictingKeys, at: node.location,
                 "redirect_to_https: this listener uses TLS: redirect from a listener in clear text")
         }
     }
@@ -72,58 +63,35 @@ extension ListenerConfiguration: ConfigurationDecodable {
     static func standard(at location: SourceLocation) -> ListenerConfiguration {
         ListenerConfiguration(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
     }
-
-    private func rejectPermissions(_ reader: inout ConfigurationReader) {
-        for key in ["owner", "group", "mode"] {
-            guard let node = reader.node(key) else { continue }
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "\(key): applies only to a Unix socket that the gateway creates (unix:…)")
-        }
-    }
 }
 
 /// `true`, `false` or a port.
-private struct RedirectPort: ConfigurationValue {
-    let number: UInt16?
+private struct RedirectPort: ConfigurationValue, Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([.boolean, UInt16.shape])
+    static func text(of port: UInt16?) -> String? { port.map { "\($0)" } ?? "false" }
+    let content: UInt16?
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         switch try node.plainText(expecting: "true, false or a port") {
-        case "true": number = 443
-        case "false": number = nil
-        case let text where Int(text) != nil:
-            number = UInt16(truncatingIfNeeded: try Int(decoding: node, in: 1...65_535))
+        case "true": content = 443
+        case "false": content = nil
+        case let text where Int(text) != nil: content = try UInt16(decoding: node)
         case let other: throw node.error(.configWrongType, "must be true, false or a port, not \(quoted(other))")
         }
     }
 }
 
-extension SocketFilePermissions {
-    /// Reads `owner`, `group` and `mode` of a listener; `nil` if none of them is set.
-    fileprivate init?(from reader: inout ConfigurationReader) {
-        self.init()
-        owner = reader.optional("owner", as: AccountName.self)?.text
-        group = reader.optional("group", as: AccountName.self)?.text
-        mode = reader.optional("mode", as: FileMode.self)?.bits
-        if owner == nil, group == nil, mode == nil { return nil }
-    }
-}
-
-/// The name or number of a system user or group.
-private struct AccountName: ConfigurationValue {
-    let text: String
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        text = try node.text()
-        guard (1...256).contains(text.utf8.count), !text.utf8.contains(where: ":/,".utf8.contains) else {
-            throw node.error(.configBadValue, "\(quoted(text)) is not a name or a number")
-        }
-    }
+extension TextRule {
+    /// The name or number of a system user or group.
+    fileprivate static let account = TextRule(
+        .configBadValue, { (1...256).contains($0.utf8.count) && !$0.utf8.contains(where: ":/,".utf8.contains) },
+        { "\(quoted($0)) is not a name or a number" })
 }
 
 /// Three octal digits with an optional leading zero.
-private struct FileMode: ConfigurationValue {
-    let bits: UInt16
+private struct FileMode: Spelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^0?[0-7]{3}$")
+    let content: UInt16
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
@@ -133,6 +101,6 @@ private struct FileMode: ConfigurationValue {
         else {
             throw node.error(.configBadValue, "\(quoted(text)) is not an octal mode such as \"0660\"")
         }
-        self.bits = bits
+        content = bits
     }
 }

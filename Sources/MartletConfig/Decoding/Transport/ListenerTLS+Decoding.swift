@@ -1,50 +1,47 @@
-extension ListenerTLS.Version: ConfigurationValue {}
-extension ListenerTLS.ClientAuthentication: ConfigurationValue {}
+extension ListenerTLS: KeyedBlock {
+    package init() { self.init(certificates: []) }
 
-extension ListenerTLS: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("certificate_file", .path, "The certificate as PEM, followed by its chain."),
-            .optional("key_file", .path, "Its private key as PEM."),
-            .optional(
-                "certificates", .list(.block(of: CertificateFiles.self), nonEmpty: false), default: "[]",
-                "Further certificates, chosen by SNI; the first one is the default."),
-            .optional(
-                "min_version", .choice(Version.allCases.map(\.rawValue)), default: "1.2",
-                "The minimum TLS version."),
-            .optional("ciphers", .text, "OpenSSL cipher names for TLS 1.2, separated by `:`."),
-            .optional("cipher_suites", .text, "The same for TLS 1.3."),
-            .optional("client_ca_file", .path, "The certificate authorities of client certificates, as PEM."),
-            .optional(
-                "client_auth", .choice(ClientAuthentication.allCases.map(\.rawValue)), default: "none",
-                "Whether client certificates are requested (`optional`) or required."),
-            .optional(
-                "hsts", .duration, "The `max-age` of `Strict-Transport-Security`, in whole seconds."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        minimumVersion = reader.optional("min_version", default: .v12)
-        ciphers = reader.nonEmptyText("ciphers")
-        cipherSuites = reader.nonEmptyText("cipher_suites")
-        clientAuthorityFile = reader.file("client_ca_file")
-        clientAuthentication = reader.optional("client_auth", default: .none)
-        strictTransport = reader.optional("hsts")
-        certificates = reader.certificatePair().map { [$0] } ?? []
-        certificates += reader.blocks("certificates").map(\.value)
-        let others = reader.node("certificates")
-        let hasOthers = others != nil && others?.elements?.isEmpty != true
-        if !hasOthers, !reader.has("certificate_file"), !reader.has("key_file") {
-            reader.error(
-                .configMissingKey, at: others?.location ?? reader.location,
-                "\(reader.title) has no certificate: it needs certificate_file and key_file, or certificates")
-        }
-        checkClients(&reader)
-        if let ciphers, minimumVersion == .v13 {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .certificate(\.own, "The certificate as PEM, followed by its chain.", "Its private key as PEM."),
+        .blocks("certificates", \.others, "Further certificates, chosen by SNI; the first one is the default."),
+        .key("min_version", \.minimumVersion, "The minimum TLS version."),
+        .key("ciphers", \.ciphers, where: .notEmpty, "OpenSSL cipher names for TLS 1.2, separated by `:`."),
+        .key("cipher_suites", \.cipherSuites, where: .notEmpty, "The same for TLS 1.3."),
+        .key(
+            "client_ca_file", \.clientAuthorityFile, as: Located<PathText>?.self,
+            "The certificate authorities of client certificates, as PEM."),
+        .key(
+            "client_auth", \.clientAuthentication,
+            "Whether client certificates are requested (`optional`) or required."),
+        .key("hsts", \.strictTransport, "The `max-age` of `Strict-Transport-Security`, in whole seconds."),
+        .check { tls, reader in
+            tls.checkCertificates(&reader)
+            tls.checkClients(&reader)
+            guard let ciphers = tls.ciphers, tls.minimumVersion == .v13 else { return }
             reader.diagnostics.warning(
                 .configUnused, at: ciphers.location,
                 "ciphers: unused, because they apply to TLS 1.2, which min_version disables")
-        }
+        },
+    ]
+
+    /// What `certificate_file` and `key_file` name, before those of `certificates`.
+    private var own: CertificateFiles? {
+        get { nil }
+        set { certificates = newValue.map { [$0] } ?? [] }
+    }
+
+    private var others: [CertificateFiles] {
+        get { [] }
+        set { certificates += newValue }
+    }
+
+    private func checkCertificates(_ reader: inout ConfigurationReader) {
+        let others = reader.node("certificates")
+        let hasOthers = others != nil && others?.elements?.isEmpty != true
+        guard !hasOthers, !reader.has("certificate_file"), !reader.has("key_file") else { return }
+        reader.error(
+            .configMissingKey, at: others?.location ?? reader.location,
+            "\(reader.title) has no certificate: it needs certificate_file and key_file, or certificates")
     }
 
     private func checkClients(_ reader: inout ConfigurationReader) {
@@ -63,40 +60,25 @@ extension ListenerTLS: ConfigurationDecodable {
     }
 }
 
-extension CertificateFiles: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("certificate_file", .path, "The certificate as PEM, followed by its chain."),
-            .required("key_file", .path, "Its private key as PEM."),
-        ])
-    }
+extension CertificateFiles: KeyedBlock {
+    package init() { self.init(certificate: Located("", at: .none), key: Located("", at: .none)) }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let certificate = reader.expected("certificate_file", as: Located<FilePath>.self)
-        let key = reader.expected("key_file", as: Located<FilePath>.self)
-        guard let certificate, let key else { throw .alreadyReported }
-        self.init(
-            certificate: Located(certificate.value.text, at: certificate.location),
-            key: Located(key.value.text, at: key.location))
-    }
+    package static let keys: [ConfigurationKey<Self>] = [
+        .required(
+            "certificate_file", \.certificate, as: Located<PathText>.self,
+            "The certificate as PEM, followed by its chain."),
+        .required("key_file", \.key, as: Located<PathText>.self, "Its private key as PEM."),
+    ]
 }
 
 extension ConfigurationReader {
-    /// The resolved path under a key; errors are recorded.
-    mutating func file(_ key: String) -> Located<String>? {
-        optional(key, as: Located<FilePath>.self).map { Located($0.value.text, at: $0.location) }
-    }
-
-    /// The text under a key, which must not be empty.
-    mutating func nonEmptyText(_ key: String) -> Located<String>? {
-        guard let text = optional(key, as: Located<String>.self) else { return nil }
-        if text.value.isEmpty { error(.configBadValue, at: text.location, "\(key): must not be empty") }
-        return text
+    private mutating func resolvedPath(_ key: String) -> Located<String>? {
+        optional(key, as: Located<PathText>.self)?.content
     }
 
     /// `certificate_file` and `key_file` of the block itself, both or neither.
     mutating func certificatePair() -> CertificateFiles? {
-        let (certificate, key) = (file("certificate_file"), file("key_file"))
+        let (certificate, key) = (resolvedPath("certificate_file"), resolvedPath("key_file"))
         for (present, missing) in [("certificate_file", "key_file"), ("key_file", "certificate_file")] {
             guard let node = node(present), !has(missing) else { continue }
             error(.configMissingKey, at: node.location, "missing key '\(missing)' beside '\(present)' in \(title)")

@@ -1,39 +1,40 @@
-/// `upgrade:` of a route: a block, or just the list of protocols.
-struct RouteUpgrade: ConfigurationDecodable {
-    var value = UpgradeConfiguration()
+extension UpgradeConfiguration: KeyedBlock {
+    package static let keys: [ConfigurationKey<Self>] = [
+        .key("websocket", \.upgradesToWebSocket, "Whether requests may upgrade to WebSocket."),
+        .row(
+            .optional(
+                "protocols", [UpgradeName].shape, default: "[]", "Other protocols that requests may upgrade to.")),
+        .key(
+            "close_on_expiry", \.closeOnExpiry, as: ExpiryRule.self,
+            "Whether tunnels and long responses end when their credential expires; a duration is a grace period."),
+        .key("idle", \.idle, in: Duration.positive, "How long a tunnel may be idle in both directions."),
+        .key(
+            "max_connection_age", \.maximumConnectionAge, in: Duration.positive,
+            "The maximum age of a tunnel; unlimited if absent."),
+        .check { $0.readProtocols(&$1) },
+    ]
 
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("websocket", .boolean, default: "true", "Whether requests may upgrade to WebSocket."),
-            .optional(
-                "protocols", .list(.pattern(UpgradeName.pattern), nonEmpty: false), default: "[]",
-                "Other protocols that requests may upgrade to."),
-            .optional(
-                "close_on_expiry", .either([.boolean, .duration]), default: "true",
-                "Whether tunnels and long responses end when their credential expires; a duration is a grace period."),
-            .optional("idle", .duration, default: "5m", "How long a tunnel may be idle in both directions."),
-            .optional("max_connection_age", .duration, "The maximum age of a tunnel; unlimited if absent."),
-        ])
+    private static let webSocket = "websocket"
+
+    private var upgradesToWebSocket: Bool {
+        get { protocols == [Self.webSocket] }
+        set { protocols = newValue ? [Self.webSocket] : [] }
     }
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let websocket = reader.optional("websocket", default: true)
+    /// Adds those of `protocols`.
+    private mutating func readProtocols(_ reader: inout ConfigurationReader) {
         let names = reader.optional("protocols", as: [Located<UpgradeName>].self) ?? []
-        let others = Self.unique(names, in: "protocols", &reader).filter { $0 != "websocket" }
-        value.protocols = (websocket ? ["websocket"] : []) + others
-        if let name = names.first(where: { $0.value.text == "websocket" }), !websocket {
+        if let name = names.first(where: { $0.value.text == Self.webSocket }), !upgradesToWebSocket {
             reader.error(
                 .configConflictingKeys, at: name.location, "protocols: 'websocket' conflicts with 'websocket: false'")
         }
-        value.closeOnExpiry = reader.optional("close_on_expiry", as: ExpiryRule.self)?.value ?? value.closeOnExpiry
-        value.idle = reader.optional("idle", default: value.idle, in: Duration.positive)
-        value.maximumConnectionAge = reader.optional("max_connection_age", in: Duration.positive)
+        protocols += Self.unique(names, in: "protocols", &reader).filter { $0 != Self.webSocket }
     }
 
     /// Reads `upgrade:` in either form; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> UpgradeConfiguration {
         guard let node = reader.node("upgrade"), node.entries == nil else {
-            return reader.block("upgrade", as: RouteUpgrade.self)?.value ?? UpgradeConfiguration()
+            return reader.block("upgrade") ?? UpgradeConfiguration()
         }
         var value = UpgradeConfiguration()
         guard node.elements != nil else {
@@ -57,9 +58,9 @@ struct RouteUpgrade: ConfigurationDecodable {
 }
 
 /// A protocol name with or without a version (RFC 9110 §7.8), in lower case.
-private struct UpgradeName: ConfigurationValue {
-    /// The pattern for the JSON Schema.
-    static let pattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$"
+private struct UpgradeName: TextSpelling {
+    static let shape = ConfigurationGrammar.Shape.pattern(
+        "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$")
 
     let text: String
 
@@ -85,16 +86,18 @@ private struct UpgradeName: ConfigurationValue {
 }
 
 /// `true`, `false` or a grace period.
-private struct ExpiryRule: ConfigurationValue {
-    let value: UpgradeConfiguration.CloseOnExpiry
+private struct ExpiryRule: Spelling {
+    static let shape = ConfigurationGrammar.Shape.either([.boolean, .duration])
+    static func text(of rule: UpgradeConfiguration.CloseOnExpiry) -> String? { rule == .after(.zero) ? "true" : nil }
+    let content: UpgradeConfiguration.CloseOnExpiry
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let scalar = try node.scalar(expecting: "true, false or a duration")
         switch scalar.text {
-        case "true" where scalar.isPlain || scalar.hadVariable: value = .after(.zero)
-        case "false" where scalar.isPlain || scalar.hadVariable: value = .never
+        case "true" where scalar.isPlain || scalar.hadVariable: content = .after(.zero)
+        case "false" where scalar.isPlain || scalar.hadVariable: content = .never
         case let text where text.utf8.first.map { (0x30...0x39).contains($0) } == true:
-            value = .after(try Duration(decoding: node))
+            content = .after(try Duration(decoding: node))
         case let other: throw node.error(.configWrongType, "must be true, false or a duration, not \(quoted(other))")
         }
     }
