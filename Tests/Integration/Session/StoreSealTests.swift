@@ -222,9 +222,12 @@ import Testing
         var name = ""
         try withMartlet(config.text) { gateway in
             #expect(try gateway.get("/x", bearer(apple.token())).status == 200)
-            let names = try redis.command("KEYS martlet:jwks:*").split(separator: "\r\n")
-            name = String(
-                try #require(names.first { $0.hasPrefix("martlet:jwks:") && $0.count { $0 == ":" } == 2 }))
+            // Written once the request has what it waited for.
+            try waitUntil("the keys are in the store") {
+                let names = try redis.command("KEYS martlet:jwks:*").split(separator: "\r\n")
+                name = names.first { $0.hasPrefix("martlet:jwks:") && $0.count { $0 == ":" } == 2 }.map(String.init) ?? ""
+                return !name.isEmpty
+            }
         }
         // The issuer is down, so that nothing corrects the record.
         apple.stop()
