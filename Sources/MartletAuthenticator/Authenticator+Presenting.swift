@@ -6,10 +6,11 @@ internal import MartletResponder
 extension Authenticator {
     /// Reads a credential.
     ///
-    /// - Parameter facts: the request, on a route whose decisions depend on it.
+    /// - Parameter facts: the request; called on a route whose decisions depend on it.
     /// - Throws: 401 for one that no route could accept.
     mutating func present(
-        _ credential: RequestCredential, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, for facts: RequestFacts?
+        _ credential: RequestCredential, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int,
+        for facts: () -> RequestFacts
     ) throws(Failure) -> PresentedCredential {
         switch credential {
         case .none: throw .credentialMissing
@@ -36,7 +37,8 @@ extension Authenticator {
 
     /// A token of `Authorization`; a session does not depend on the request.
     private mutating func presentToken(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange, isDPoP: Bool, on route: Int, for facts: RequestFacts?
+        _ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange, isDPoP: Bool, on route: Int,
+        for facts: () -> RequestFacts
     ) -> PresentedCredential {
         let token = unsafe bytes[range]
         guard unsafe !SessionPrefix.begins(token) else {
@@ -51,12 +53,12 @@ extension Authenticator {
     /// A credential of a provider: cached under a digest where decisions depend on the request, and passwords always.
     private mutating func present(
         _ form: CredentialForm, _ range: ByteRange, _ value: UnsafeBufferPointer<UInt8>, on route: Int,
-        for facts: RequestFacts?
+        for facts: () -> RequestFacts
     ) -> PresentedCredential {
-        if let facts {
+        if rules.routes[route].dependsOnRequest {
             return unsafe PresentedCredential(
                 form: form, range: range, value: value,
-                key: digests.digest(of: value, for: facts, by: rules.plan(of: route).reuseKey), isDigest: true)
+                key: digests.digest(of: value, for: facts(), by: rules.plan(of: route).reuseKey), isDigest: true)
         }
         guard form == .basic else {
             return unsafe PresentedCredential(form: form, range: range, value: value, key: value)

@@ -1,6 +1,6 @@
 internal import MartletCore
 package import MartletHTTP
-package import MartletProvider
+internal import MartletProvider
 internal import MartletResponder
 package import MartletRouter
 
@@ -125,7 +125,10 @@ package struct Authenticator: ~Copyable {
         _ result: BoxedVerificationResult?, _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
         do throws(Failure) {
-            var presented = unsafe try present(.authorization(authorization), bytes, on: request.route, for: nil)
+            var presented = unsafe try present(
+                .authorization(authorization), bytes, on: request.route,
+                // No decision of the route depends on the request, else the other function is called.
+                for: { RequestFacts(method: "", host: "", path: "") })
             presented.isSought = !presented.isDigest
             return authorize(request, presented, result?.result, time, &credential)
         } catch {
@@ -134,40 +137,8 @@ package struct Authenticator: ~Copyable {
         }
     }
 
-    /// Decides about a request by the one credential that it presents, on routes where more than `Authorization` may be
-    /// one, or may decide.
-    ///
-    /// - Parameters:
-    ///   - bytes: its head.
-    ///   - facts: the request, where decisions depend on it.
-    ///   - result: of the verification that an earlier outcome required; `nil` when it was void.
-    package mutating func authorize(
-        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, presenting: RequestCredential,
-        for facts: @autoclosure () -> RequestFacts, result: BoxedVerificationResult?, at time: LoopTime,
-        _ credential: inout CredentialState
-    ) -> AuthorizationOutcome {
-        let route = request.route
-        credential.isCookie = presenting.isCookie
-        switch presenting {
-        case .none:
-            return unsafe authorize(request, bytes, authorization: nil, result: result, at: time, &credential)
-        case .authorization(let range) where !rules.routes[route].dependsOnRequest:
-            return unsafe authorize(request, bytes, authorization: range, result: result, at: time, &credential)
-        case .authorization, .certificate, .cookie: break
-        case .header(let found): credential.headerSource = Int16(found.source)
-        }
-        do throws(Failure) {
-            let needsFacts = rules.routes[route].dependsOnRequest
-            let presented = unsafe try present(presenting, bytes, on: route, for: needsFacts ? facts() : nil)
-            return authorize(request, presented, result?.result, time, &credential)
-        } catch {
-            credential.offersBasic = rules.routes[route].acceptsBasic
-            return .rejected(Rejection(error))
-        }
-    }
-
     /// A credential that was read.
-    private mutating func authorize(
+    mutating func authorize(
         _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: VerificationResult?,
         _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {

@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 
-LIMIT = 30_000_000
+LIMIT = 30_500_000
 FOUNDATION = re.compile(r"NEEDED.*\[(libFoundation(?:Networking|XML|Internationalization)?\.so[^\]]*)\]")
 
 

@@ -9,7 +9,7 @@ internal import MartletTLS
 
 /// What the connection of a request says about its client, and what the client's own URL and certificate are behind
 /// proxies.
-struct ClientSide {
+@safe struct ClientSide {
     /// Whether the listener has TLS.
     let isSecure: Bool
     /// Whether the peer is a trusted proxy, which says what the client sees.
@@ -17,8 +17,9 @@ struct ClientSide {
     /// What the request is, if a proxy asks about it.
     var check: CheckMarks = []
     var opensWebSocket = false
-    /// The certificate of the handshake.
-    var certificate: ClientCertificateBytes?
+    /// The certificate of the handshake. Borrowed from its connection: nearly no request has one, and none counts a
+    /// reference to it.
+    unowned(unsafe) var certificate: ClientCertificateBytes?
 
     /// The client's certificate: that of the handshake, or the one that a trusted proxy names, which ended the client's
     /// TLS (RFC 9440). The proxy's own is not the client's.
@@ -33,7 +34,7 @@ struct ClientSide {
             // The peer of a check is never the client.
             guard !head.fields.has(.xForwardedFor), !head.fields.has(.forwarded), check.isEmpty else { return nil }
         }
-        return certificate
+        return unsafe certificate
     }
 
     /// Why the client's certificate is not the one that a credential is bound to.

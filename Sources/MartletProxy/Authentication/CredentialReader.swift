@@ -14,8 +14,8 @@ struct CredentialReader {
     private(set) var hasCookie = false
     /// The request has a key of the gateway in a header that its route does not read.
     private(set) var hasForeignKey = false
-    /// The names of the gateway's cookies that are of no use.
-    private(set) var unusableCookies: [String] = []
+    /// The request has cookies of the gateway that are of no use, which the response deletes.
+    private(set) var hasUnusableCookie = false
 
     init(route: Int) { self.route = route }
 
@@ -83,7 +83,7 @@ struct CredentialReader {
     ) throws(Failure) -> ByteRange? {
         let found = unsafe browser.cookies.find(in: bytes.span, head.fields)
         hasCookie = !found.isEmpty
-        unusableCookies = found.unusable
+        hasUnusableCookie = !found.unusable.isEmpty
         let isServed =
             unsafe snapshot.authentication.routes[route].mode != .required
             || NavigationRule.isNavigation(bytes.span, head.fields, method: head.method)

@@ -16,7 +16,7 @@ extension EventLoop {
     ) {
         let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
         if let rejection = request.rejection(of: network) { return unsafe reject(exchange, rejection, bytes) }
-        let client = loop.clientSide(of: exchange)
+        let client = loop.downstreams.clientSide(of: exchange, &loop.exchanges)
         let chain: [[UInt8]]
         do throws(Failure) {
             chain = request.form == .certificate ? unsafe try client.certificateChain(in: router.head, bytes) : []
@@ -50,7 +50,8 @@ extension EventLoop {
     mutating func submitProof(
         _ request: ProofRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>
     ) {
-        let client = loop.clientSide(of: exchange, hasCertificate: request.binding.certificateThumbprint != nil)
+        let client = loop.downstreams.clientSide(
+            of: exchange, hasCertificate: request.binding.certificateThumbprint != nil, &loop.exchanges)
         if let expected = request.binding.certificateThumbprint,
             let failure = unsafe client.failure(expecting: expected, in: router.head, bytes)
         {
@@ -145,7 +146,7 @@ extension EventLoop {
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
             provider = handle
         }
-        let client = loop.clientSide(of: exchange)
+        let client = loop.downstreams.clientSide(of: exchange, &loop.exchanges)
         let head =
             provider?.readsHead == true
             ? unsafe client.receivedHead(router.head, bytes, trusting: loop.context.snapshot.trustedProxies) : nil

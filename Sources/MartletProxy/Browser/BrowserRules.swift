@@ -62,7 +62,7 @@ package final class BrowserRules: Sendable {
     }
 
     /// What a navigation gets whose caller was rejected.
-    enum Answer {
+    enum NavigationResponse {
         /// The response to the rejection, as every other request does.
         case rejection
         /// Another one: without a session, a redirect to the sign-in page where the route has that.
@@ -79,10 +79,10 @@ package final class BrowserRules: Sendable {
     ///   - isOptional: whether the route lets requests pass without a credential.
     ///   - target: path and query of the request.
     ///   - check: what it is, if a proxy asks about it: then the proxy decides whether it is redirected.
-    func answer(
+    func response(
         to rejection: Rejection, isCookie: Bool, isOptional: Bool, on route: Int, target: @autoclosure () -> [UInt8],
         check: CheckMarks
-    ) -> Answer {
+    ) -> NavigationResponse {
         let isUnknown =
             switch rejection.cause {
             case .verification: isCookie && rejection.failure.status == 401

@@ -20,6 +20,17 @@ extension RequestRouter {
         }
         loop.exchanges[exchange].request.navigation = .of(language: pages.language(languages))
     }
+
+    /// Has the response delete the cookies of the gateway that are of no use.
+    @inline(never)
+    mutating func deleteCookies(
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        guard let browser = loop.context.snapshot.browser else { return }
+        for name in unsafe browser.cookies.find(in: bytes.span, head.fields).unusable {
+            loop.setCookie(browser.cookies.deletion(of: name), of: exchange)
+        }
+    }
 }
 
 extension ErrorPages {

@@ -50,25 +50,24 @@ extension EventLoop {
         _ verification: BoxedVerificationResult?
     ) -> AuthorizationOutcome {
         var reader = CredentialReader(route: routed.route)
-        let client = loop.clientSide(
-            of: exchange, hasCertificate: loop.context.snapshot.authentication.routes[routed.route].acceptsCertificates)
+        let client = loop.downstreams.clientSide(
+            of: exchange,
+            hasCertificate: loop.context.snapshot.authentication.routes[routed.route].acceptsCertificates,
+            &loop.exchanges)
         let lent = unsafe loop.exchanges.all.address(of: exchange)
-        defer {
-            unsafe lent.pointee.credential.hasCookie = reader.hasCookie
-            for name in reader.unusableCookies {
-                guard let browser = loop.context.snapshot.browser else { break }
-                loop.setCookie(browser.cookies.deletion(of: name), of: exchange)
-            }
-        }
+        let outcome: AuthorizationOutcome
         do throws(Failure) {
             let presented = unsafe try reader.read(router.head, bytes, from: client, loop.context.snapshot)
             unsafe lent.pointee.credential.hasForeignKey = reader.hasForeignKey
-            return unsafe authenticator.authorize(
+            outcome = unsafe authenticator.authorize(
                 routed, bytes, presenting: presented, for: RequestFacts(lent.pointee.record.texts),
                 result: verification, at: loop.time, &lent.pointee.credential)
         } catch {
-            return .rejected(Rejection(error))
+            outcome = .rejected(Rejection(error))
         }
+        unsafe lent.pointee.credential.hasCookie = reader.hasCookie
+        if reader.hasUnusableCookie { unsafe router.deleteCookies(of: exchange, bytes, &loop) }
+        return outcome
     }
 
     /// Carries out what the authenticator decided.
@@ -83,10 +82,6 @@ extension EventLoop {
             unsafe loop.exchanges[exchange].record.texts.add(names: request.names)
             return request
         case .rejected(let rejection):
-            guard loop.context.snapshot.hasBrowser else {
-                unsafe reject(exchange, rejection, bytes)
-                return nil
-            }
             return unsafe respond(to: rejection, of: exchange, on: route, bytes)
         case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
         case .unproven(let request): unsafe submitProof(request, of: exchange, bytes)
@@ -106,12 +101,12 @@ extension EventLoop {
             unsafe reject(exchange, rejection, bytes)
             return nil
         }
-        let answer = unsafe browser.answer(
+        let response = unsafe browser.response(
             to: rejection, isCookie: loop.exchanges[exchange].credential.isCookie,
             isOptional: loop.context.snapshot.authentication.routes[route].mode == .optional, on: route,
             target: Array(bytes[router.head.path]) + Array(bytes[router.head.query]),
             check: loop.exchanges[exchange].request.check)
-        switch answer {
+        switch response {
         case .rejection: unsafe reject(exchange, rejection, bytes)
         case .failure(let failure): unsafe reject(exchange, Rejection(failure, rejection.cause), bytes)
         case .denial:

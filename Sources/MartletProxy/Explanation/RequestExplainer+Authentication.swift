@@ -21,6 +21,7 @@ extension RequestExplainer {
         guard route.mode != .none else { return explainConstants(route, &explanation) }
         var reader = CredentialReader(route: route.index)
         let presented: RequestCredential
+        explanation.setCookies = deletions(request)
         do throws(Failure) { presented = try read(request, by: &reader) } catch { throw Stop(error) }
         explanation.credential = form(of: presented, request)
         if case .none = presented, route.mode == .optional {
@@ -49,9 +50,9 @@ extension RequestExplainer {
                 &credential)
         }
         if case .rejected(let rejection) = outcome,
-            let answer = answer(to: rejection, request, route, isCookie: credential.isCookie)
+            let response = response(to: rejection, request, route, isCookie: credential.isCookie)
         {
-            switch answer {
+            switch response {
             case .rejection, .denial: break
             case .failure(let failure): outcome = .rejected(Rejection(failure, rejection.cause))
             case .anonymous:
@@ -92,16 +93,23 @@ extension RequestExplainer {
     }
 
     /// What a browser gets whose caller was rejected; `nil` for every other request.
-    private func answer(
+    private func response(
         to rejection: Rejection, _ request: Request, _ route: Route, isCookie: Bool
-    ) -> BrowserRules.Answer? {
+    ) -> BrowserRules.NavigationResponse? {
         let head = head(of: request)
         guard let browser = snapshot.browser,
             NavigationRule.isNavigation(request.bytes.span, head.fields, method: head.method)
         else { return nil }
-        return browser.answer(
+        return browser.response(
             to: rejection, isCookie: isCookie, isOptional: route.mode == .optional, on: route.index,
             target: request.path + request.query, check: request.client.check)
+    }
+
+    /// The values of `Set-Cookie` that delete cookies of no use.
+    private func deletions(_ request: Request) -> [String] {
+        guard let cookies = snapshot.browser?.cookies else { return [] }
+        let head = head(of: request)
+        return cookies.find(in: request.bytes.span, head.fields).unusable.map { cookies.deletion(of: $0) }
     }
 
     private func hidesBasic(_ request: Request) -> Bool {

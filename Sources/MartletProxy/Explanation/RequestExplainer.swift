@@ -39,6 +39,8 @@ package struct RequestExplainer: Sendable {
         let fields: [HeadField]
         let received: ReceivedHead
         var client: ClientSide
+        /// That of ``client``, which borrows it.
+        let certificate: ClientCertificateBytes?
     }
 
     /// How long a verification may take.
@@ -66,6 +68,7 @@ package struct RequestExplainer: Sendable {
         do throws(Stop) {
             let received = try read(input)
             if let port = input.listener.redirectPort { throw Stop(try redirect(received, to: port)) }
+            try allowed(received)
             let path = try normalized(received)
             explanation.path = String(decoding: path, as: UTF8.self)
             if let outcome = preflight(received, path, &explanation) {
@@ -95,7 +98,8 @@ package struct RequestExplainer: Sendable {
             explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = try upstreamPath(path, route)
         } catch {
-            let response = ClientResponse(error.failure, offersBasic: error.offersBasic)
+            let response = ClientResponse(
+                error.failure, offersBasic: error.offersBasic, setCookies: explanation.setCookies)
             explanation.outcome =
                 error.failure.status == 503 ? .undecidable(response, because: error.cause) : .refused(response)
         }
@@ -114,9 +118,9 @@ package struct RequestExplainer: Sendable {
         case .needMore: throw Stop(.head(.badRequestLine))
         case .complete: break
         }
+        let certificate = input.certificate.map { ClientCertificateBytes(der: $0) }
         let client = ClientSide(
-            isSecure: input.listener.isSecure, isTrusted: false,
-            certificate: input.certificate.map { ClientCertificateBytes(der: $0) })
+            isSecure: input.listener.isSecure, isTrusted: false, certificate: certificate)
         let received = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe client.receivedHead(head, bytes, trusting: [])
         }
@@ -125,7 +129,8 @@ package struct RequestExplainer: Sendable {
             isNeverAllowed: head.method == .connect || head.method == .trace,
             authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
             query: Array(bytes[head.query.bounds]), bytes: bytes,
-            fields: (0..<head.fields.count).map { head.fields[$0] }, received: received, client: client)
+            fields: (0..<head.fields.count).map { head.fields[$0] }, received: received, client: client,
+            certificate: certificate)
     }
 
     /// The redirect of a listener that serves no requests.
@@ -161,9 +166,12 @@ package struct RequestExplainer: Sendable {
 
     // MARK: Router
 
-    private func normalized(_ request: Request) throws(Stop) -> [UInt8] {
+    private func allowed(_ request: Request) throws(Stop) {
         if request.isNeverAllowed { throw Stop(.methodNeverAllowed) }
         if snapshot.routes.hasMethodInOtherCase(request.method.span) { throw Stop(.head(.methodCase)) }
+    }
+
+    private func normalized(_ request: Request) throws(Stop) -> [UInt8] {
         var buffer = ByteBuffer()
         switch PathNormalizer.normalize(
             request.path.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,

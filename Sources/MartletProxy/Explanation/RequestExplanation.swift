@@ -158,6 +158,8 @@ package struct RequestExplanation: Sendable {
     package internal(set) var upstreamPath: String?
     /// What the response tells the page that sent the request, if the route has rules for that.
     package internal(set) var crossOriginFields: [String] = []
+    /// The values of `Set-Cookie` that delete cookies of no use.
+    package internal(set) var setCookies: [String] = []
     package internal(set) var outcome = Outcome.forwarded
 
     /// Whether the request gets the response of its route.
@@ -187,8 +189,10 @@ package struct ClientResponse: Sendable {
     /// The values of `Set-Cookie`.
     package let setCookies: [String]
 
-    /// - Parameter offersBasic: whether the route accepts names and passwords.
-    init(_ failure: Failure, offersBasic: Bool) {
+    /// - Parameters:
+    ///   - offersBasic: whether the route accepts names and passwords.
+    ///   - setCookies: that the response has in any case.
+    init(_ failure: Failure, offersBasic: Bool, setCookies: [String]) {
         status = failure.status
         code = "\(failure.code)"
         reason = failure.reason
@@ -197,6 +201,6 @@ package struct ClientResponse: Sendable {
         challenges = own + (offersBasic && failure.status == 401 ? ["\(Failure.basicChallenge)"] : [])
         allow = failure.allow
         location = failure.location
-        setCookies = failure.setCookies
+        self.setCookies = setCookies + failure.setCookies
     }
 }

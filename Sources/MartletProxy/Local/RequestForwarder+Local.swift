@@ -71,7 +71,8 @@ extension RequestForwarder {
         var clientURL: ClientURL?
         if fields.contains(where: { $0.name.count == 4 && $0.name.lowercased() == "dpop" }) {
             clientURL = unsafe ClientURL(
-                parsed, bytes, from: loop.clientSide(of: exchange), trusting: loop.context.snapshot.trustedProxies)
+                parsed, bytes, from: loop.downstreams.clientSide(of: exchange, &loop.exchanges),
+                trusting: loop.context.snapshot.trustedProxies)
         }
         let (peer, forwarded) = (
             loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,

@@ -17,6 +17,7 @@ package import MartletUpstreams
 /// layer, for the call, and calls only types below it. Values without sockets decide what the layers carry out.
 ///
 /// `LifeOfARequest.md` has the steps of a request in order, and the layers that take them.
+// lint:large-type functions that borrow the loop are counted together, whatever type they stand in
 package struct EventLoop: ~Copyable {
     /// The parts that a loop is made of.
     package struct Setup: Sendable {

@@ -69,7 +69,8 @@ enum RequestTracing {
             client.scheme = check.contains(.isSecure) ? "https" : "http"
         } else if check.isEmpty, origin.address.isTrusted {
             let url = unsafe ClientURL(
-                head, bytes, from: loop.clientSide(of: exchange), trusting: loop.context.snapshot.trustedProxies)
+                head, bytes, from: loop.downstreams.clientSide(of: exchange, &loop.exchanges),
+                trusting: loop.context.snapshot.trustedProxies)
             let scheme = url.scheme.lowercased()
             if scheme == "http" || scheme == "https" { client.scheme = scheme }
             client.authority = url.authority

@@ -184,9 +184,10 @@ package struct ExplanationPage {
     }
 
     private var responseLines: [String] {
-        let crossOrigin = explanation.crossOriginFields.map { "sets \(Self.shown($0)), by cors" }
-        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return crossOrigin }
-        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" } + crossOrigin
+        var fields = explanation.crossOriginFields.map { "sets \(Self.shown($0)), by cors" }
+        if explanation.isAllowed { fields += explanation.setCookies.map { "sets Set-Cookie: \($0)" } }
+        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return fields }
+        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" } + fields
     }
 
     /// The transport of an upstream, unless it is HTTP/1.1 in clear text.

@@ -103,7 +103,7 @@ extension BrowserRules {
     }
 
     /// What a rejected navigation gets: of another response status, location and cookie.
-    private func answer(
+    private func response(
         _ target: String, _ rejection: Rejection? = nil, route: Int = 0, isCookie: Bool = false,
         isOptional: Bool = false, check: CheckMarks = []
     ) -> String {
@@ -115,10 +115,10 @@ extension BrowserRules {
                     .rejected("session.unknown"),
                     CredentialLocation(form: .cookie, range: ByteRange(start: 0, count: 0), route: 0)))
             : Rejection(.credentialMissing)
-        let answer = BrowserRules.sample.answer(
+        let response = BrowserRules.sample.response(
             to: rejection ?? unknown, isCookie: isCookie, isOptional: isOptional, on: route,
             target: Array(target.utf8), check: check)
-        switch answer {
+        switch response {
         case .rejection: return "rejection"
         case .denial: return "denial"
         case .anonymous: return "anonymous"
@@ -142,40 +142,40 @@ extension BrowserRules {
 
     @Test func `a navigation is redirected to the sign-in page, and comes back`() {
         let found = "302 sign_in_required"
-        #expect(answer("/a/b?c=1") == "\(found) | Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
-        #expect(answer("/") == "\(found) | Location: /auth/sign-in")
-        #expect(answer("//evil.example/") == "\(found) | Location: /auth/sign-in")
+        #expect(response("/a/b?c=1") == "\(found) | Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
+        #expect(response("/") == "\(found) | Location: /auth/sign-in")
+        #expect(response("//evil.example/") == "\(found) | Location: /auth/sign-in")
         #expect(
-            answer("/a", isCookie: true)
+            response("/a", isCookie: true)
                 == "\(found) | Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
     }
 
     @Test func `a check says whether it is redirected, whatever the route says`() {
-        #expect(answer("/", check: .isCheck) == "401 credential_missing")
+        #expect(response("/", check: .isCheck) == "401 credential_missing")
         #expect(
-            answer("/", route: 1, check: [.isCheck, .redirectsBrowsers])
+            response("/", route: 1, check: [.isCheck, .redirectsBrowsers])
                 == "302 sign_in_required | Location: /auth/sign-in")
     }
 
     @Test func `on other routes it is rejected, and an ended cookie is deleted all the same`() {
-        #expect(answer("/a", route: 1) == "401 credential_missing")
-        #expect(answer("/a", route: 2) == "401 credential_missing")
-        #expect(answer("/a", route: -1) == "401 credential_missing")
+        #expect(response("/a", route: 1) == "401 credential_missing")
+        #expect(response("/a", route: 2) == "401 credential_missing")
+        #expect(response("/a", route: -1) == "401 credential_missing")
         #expect(
-            answer("/a", route: 1, isCookie: true) == "401 credential_invalid | Set-Cookie: \(Self.deletion)")
+            response("/a", route: 1, isCookie: true) == "401 credential_invalid | Set-Cookie: \(Self.deletion)")
     }
 
     @Test func `an ended session is none where the route needs none`() {
-        #expect(answer("/a", isCookie: true, isOptional: true) == "anonymous")
-        #expect(answer("/a", isOptional: true) == "302 sign_in_required | Location: /auth/sign-in?return_to=/a")
+        #expect(response("/a", isCookie: true, isOptional: true) == "anonymous")
+        #expect(response("/a", isOptional: true) == "302 sign_in_required | Location: /auth/sign-in?return_to=/a")
     }
 
-    @Test func `who is signed in and may not see a page is told so`() {
+    @Test func `who is signed in and may not see a page gets one that says so`() {
         let denied = Rejection(.noRoute, .policy)
-        #expect(answer("/a", denied, isCookie: true) == "denial")
-        #expect(answer("/a", denied) == "rejection", "another credential")
-        #expect(answer("/a", denied, isCookie: true, check: .isCheck) == "rejection", "a proxy sends it")
-        #expect(answer("/a", Rejection(.malformed("auth.two_credentials"))) == "rejection")
+        #expect(response("/a", denied, isCookie: true) == "denial")
+        #expect(response("/a", denied) == "rejection", "another credential")
+        #expect(response("/a", denied, isCookie: true, check: .isCheck) == "rejection", "a proxy sends it")
+        #expect(response("/a", Rejection(.malformed("auth.two_credentials"))) == "rejection")
     }
 
     @Test(arguments: [
