@@ -201,9 +201,11 @@ extension ConfigurationKey {
     static func block<Block: ConfigurationDecodable>(
         _ name: String, _ path: Path<Block>, default text: String? = "{}", _ summary: String
     ) -> Self {
-        row(name, .block(of: Block.self), summary, default: { _ in text }) { root, reader in
-            if let block = reader.block(name, as: Block.self) { root[keyPath: path] = block }
-        }
+        row(
+            name, .block(of: Block.self), summary, default: { _ in text },
+            read: { root, reader in
+                if let block = reader.block(name, as: Block.self) { root[keyPath: path] = block }
+            })
     }
 
     /// A block that may be absent.
@@ -234,23 +236,29 @@ extension ConfigurationKey {
     static func blocks<Block: ConfigurationDecodable>(
         _ name: String, _ path: Path<[Block]>, nonEmpty: Bool = false, default text: String? = "[]", _ summary: String
     ) -> Self {
-        row(name, .list(.block(of: Block.self), nonEmpty: nonEmpty), summary, default: { _ in text }) {
-            $0[keyPath: path] = $1.blocks(name).map(\.value)
-        }
+        row(
+            name, .list(.block(of: Block.self), nonEmpty: nonEmpty), summary, default: { _ in text },
+            read: {
+                $0[keyPath: path] = $1.blocks(name).map(\.value)
+            })
     }
 
     /// A secret, here or in a file.
     static func secret(_ name: String, _ path: Path<Located<Secret>?>, _ summary: String) -> Self {
-        Self(describe: { grammar, _ in grammar = grammar.withSecret(name, required: false, summary) }) {
-            $0[keyPath: path] = $1.optionalSecret(name)
-        }
+        Self(
+            describe: { grammar, _ in grammar = grammar.withSecret(name, required: false, summary) },
+            read: {
+                $0[keyPath: path] = $1.optionalSecret(name)
+            })
     }
 
     /// A secret that has to be there.
     static func requiredSecret(_ name: String, _ path: Path<Located<Secret>>, _ summary: String) -> Self {
-        Self(describe: { grammar, _ in grammar = grammar.withSecret(name, required: true, summary) }, phase: .ending) {
-            root, reader throws(ConfigurationError) in root[keyPath: path] = try reader.secret(name)
-        }
+        Self(
+            describe: { grammar, _ in grammar = grammar.withSecret(name, required: true, summary) }, phase: .ending,
+            read: {
+                root, reader throws(ConfigurationError) in root[keyPath: path] = try reader.secret(name)
+            })
     }
 
     /// Secrets in files.
@@ -258,9 +266,11 @@ extension ConfigurationKey {
         _ name: String, _ path: Path<[Located<Secret>]>, nonEmpty: Bool = false, default text: String? = nil,
         _ summary: String
     ) -> Self {
-        row(name, .list(.path, nonEmpty: nonEmpty), summary, default: { _ in text }) {
-            $0[keyPath: path] = $1.secretFiles(name)
-        }
+        row(
+            name, .list(.path, nonEmpty: nonEmpty), summary, default: { _ in text },
+            read: {
+                $0[keyPath: path] = $1.secretFiles(name)
+            })
     }
 
     /// `certificate_file` and `key_file`, both or neither.
@@ -268,6 +278,7 @@ extension ConfigurationKey {
         let rows: [ConfigurationGrammar.Key] = [
             .optional("certificate_file", .path, certificate), .optional("key_file", .path, key),
         ]
-        return Self(describe: { grammar, _ in grammar.keys += rows }) { $0[keyPath: path] = $1.certificatePair() }
+        return Self(
+            describe: { grammar, _ in grammar.keys += rows }, read: { $0[keyPath: path] = $1.certificatePair() })
     }
 }

@@ -225,7 +225,7 @@ import Testing
             // Written once the request has what it waited for.
             try waitUntil("the keys are in the store") {
                 let names = try redis.command("KEYS martlet:jwks:*").split(separator: "\r\n")
-                name = names.first { $0.hasPrefix("martlet:jwks:") && $0.count { $0 == ":" } == 2 }.map(String.init) ?? ""
+                name = String(names.first { $0.hasPrefix("martlet:jwks:") && $0.count { $0 == ":" } == 2 } ?? "")
                 return !name.isEmpty
             }
         }
