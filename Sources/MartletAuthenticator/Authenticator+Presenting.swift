@@ -8,6 +8,7 @@ extension Authenticator {
     ///
     /// - Parameter facts: the request; called on a route whose decisions depend on it.
     /// - Throws: 401 for one that no route could accept.
+    @inline(__always)
     mutating func present(
         _ credential: RequestCredential, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int,
         for facts: () -> RequestFacts
@@ -36,6 +37,7 @@ extension Authenticator {
     }
 
     /// A token of `Authorization`; a session does not depend on the request.
+    @inline(__always)
     private mutating func presentToken(
         _ bytes: UnsafeBufferPointer<UInt8>, _ range: ByteRange, isDPoP: Bool, on route: Int,
         for facts: () -> RequestFacts
@@ -51,6 +53,7 @@ extension Authenticator {
     }
 
     /// A credential of a provider: cached under a digest where decisions depend on the request, and passwords always.
+    @inline(__always)
     private mutating func present(
         _ form: CredentialForm, _ range: ByteRange, _ value: UnsafeBufferPointer<UInt8>, on route: Int,
         for facts: () -> RequestFacts

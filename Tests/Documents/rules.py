@@ -30,6 +30,7 @@ class Rule:
 TYPED_TWICE = f"{PASSWORD}\n{PASSWORD}\n"
 RULES = [
     Rule("README.md", "make run", excuse="builds, and serves the demo, which DemoTests starts"),
+    Rule("README.md", "make test", excuse="runs this test among others"),
     Rule("README.md", "martlet check", prints="ok"),
     Rule("README.md", "martlet user add ada", given=TYPED_TWICE, prints="ada"),
     Rule("README.md", "martlet run", serves=True),

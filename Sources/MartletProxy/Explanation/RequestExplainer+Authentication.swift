@@ -58,6 +58,7 @@ extension RequestExplainer {
             case .anonymous:
                 outcome = decide(.none, request, facts, route, nil, &authenticator, &credential)
                 principal = nil
+                if let cookies = snapshot.browser?.cookies { explanation.setCookies.append(cookies.session.deletion) }
             }
         }
         if credential.provider >= 0 { explanation.provider = snapshot.providers[Int(credential.provider)] }
