@@ -3,7 +3,9 @@ const fs = require('node:fs')
 const vm = require('node:vm')
 const [page, gateway, simulator] = process.argv.slice(2)
 const storage = {}
-let [logins, refreshes, trouble] = [0, 0, undefined]
+let [logins, refreshes, trouble, rejected] = [0, 0, undefined, 0]
+let renewed
+const renewal = new Promise(resolve => { renewed = resolve })
 
 const wx = {
   login({ success, fail }) {
@@ -20,9 +22,13 @@ const wx = {
     fetch(url, { method, headers, body: data === undefined ? undefined : JSON.stringify(data) })
       .then(async response => ({
         statusCode: response.status, header: Object.fromEntries(response.headers), data: parsed(await response.text())
-      })).then(success, fail)
+      })).then(async response => {
+        // The second of two requests with an old token hears of it when the first one has new tokens already.
+        if (response.statusCode === 401 && ++rejected === 2) await renewal
+        success(response)
+      }, fail)
   },
-  setStorageSync(key, value) { storage[key] = value },
+  setStorageSync(key, value) { if (storage[key]) renewed(); storage[key] = value },
   getStorageSync(key) { return storage[key] ?? '' }
 }
 
