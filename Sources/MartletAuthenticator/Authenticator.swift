@@ -145,7 +145,7 @@ package struct Authenticator: ~Copyable {
         let (form, route) = (presented.form, request.route)
         credential.offersBasic = form != .cookie && rules.routes[route].acceptsBasic
         if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
-        if credential.proof == .pending, case .failure(let error) = result {
+        if credential.proof == .failed, case .failure(let error) = result {
             return proofFailed(error, presented.location(route), &credential)
         }
         // What is bound has no cached decision: one that was found would be that of a bearer token.

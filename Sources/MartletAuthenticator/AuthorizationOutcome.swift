@@ -79,6 +79,11 @@ package final class VerificationRequest {
         target = .proof(verifier, proof, request.verified)
     }
 
+    /// Whether it is a proof of a credential that was verified before.
+    package var isProof: Bool {
+        if case .proof = target { true } else { false }
+    }
+
     /// The rejection of a request whose credential the provider does not verify, whatever it is, because it throttles
     /// the client.
     package func rejection(of client: ClientNetwork?) -> Rejection? {

@@ -3,8 +3,8 @@
 package enum ProofState: UInt8, Sendable {
     /// None was checked.
     case none
-    /// It is being checked.
-    case pending
+    /// It does not hold, or could not be checked.
+    case failed
     /// It was checked for this request.
     case held
 }
@@ -71,7 +71,7 @@ package struct CredentialState: Sendable {
     package mutating func concludeProof(_ result: VerificationResult?) {
         switch result {
         case .success: proof = .held
-        case .failure: proof = .pending
+        case .failure: proof = .failed
         case nil: proof = .none
         }
     }

@@ -15,9 +15,7 @@ extension EventLoop {
         var endsForDrain = tunnelsToDrain
         for index in 0..<loop.exchanges.all.end {
             guard let exchange = loop.exchanges.all.handle(at: index) else { continue }
-            if loop.exchanges[exchange].response.rules.deadline <= loop.now, RouteTimeout.ends(exchange, &self) {
-                continue
-            }
+            if loop.exchanges[exchange].response.rules.deadline <= loop.now, endsByRoute(exchange) { continue }
             if loop.exchanges[exchange].credential.end <= unixMilliseconds {
                 loop.exchanges.endCredential(exchange, isRevoked: false, &loop.context)
             }
@@ -35,6 +33,20 @@ extension EventLoop {
             RequestForwarder.terminate(exchange, &loop)
         }
         submitRevalidations()
+    }
+
+    /// Ends an exchange whose route's `timeout` has passed, unless its response has begun.
+    /// - Returns: whether it ends; its handle must not be used then.
+    private mutating func endsByRoute(_ exchange: Handle<Exchange>) -> Bool {
+        let hasBegun = loop.exchanges[exchange].response.hasStarted || loop.exchanges.isTunnel(exchange)
+        switch loop.exchanges[exchange].response.rules.action(
+            hasResponseStarted: hasBegun, isWaiting: !loop.exchanges[exchange].suspension.isNone, at: loop.now)
+        {
+        case .ignore: return false
+        case .reroute: resume(exchange, .rerouted)
+        case .fail: loop.fail(exchange, ExchangeRouteRules.timeout)
+        }
+        return true
     }
 
     /// Ends exchanges whose credentials were revoked.

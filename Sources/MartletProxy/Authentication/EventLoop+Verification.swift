@@ -23,7 +23,6 @@ extension EventLoop {
         } catch {
             return unsafe reject(exchange, Rejection(error), bytes)
         }
-        let downstream = loop.exchanges[exchange].downstream
         let deadline = loop.now &+ Authenticator.verificationTimeout
         let head =
             request.target.readsHead
@@ -40,8 +39,7 @@ extension EventLoop {
                 certificateChain: chain),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
             trace: loop.context.tracing.isOn ? RequestTracing.beginVerification(of: exchange, &loop) : nil)
-        loop.downstreams[downstream].phase = .authenticating
-        loop.downstreams.arm(downstream, at: deadline, &loop.context)
+        loop.suspend(exchange, for: request.isProof ? .proof : .verification, until: deadline)
         if !authenticator.enqueue(job) { loop.verifier.submit(job) }
     }
 
@@ -73,7 +71,6 @@ extension EventLoop {
             method: String(decoding: bytes[router.head.methodText], as: UTF8.self),
             scheme: url.scheme, authority: url.authority, path: url.path,
             token: request.location.form.credential(Array(bytes[request.location.range])))
-        loop.exchanges[exchange].credential.proof = .pending
         unsafe submitVerification(VerificationRequest(request, proof, by: verifier), of: exchange, bytes)
     }
 
@@ -94,31 +91,13 @@ extension EventLoop {
     ) {
         guard loop.exchanges.all.contains(exchange) else { return }
         if loop.context.tracing.isOn { RequestTracing.endVerification(of: exchange, result, &loop) }
-        let downstream = loop.exchanges[exchange].downstream
-        guard loop.downstreams[downstream].phase == .authenticating,
-            loop.exchanges[exchange].record.limits.waiting == nil
-        else {
+        guard loop.exchanges[exchange].suspension.isVerification else {
             return revalidated(exchange, epoch: resultEpoch, result)
         }
         if case .success(let verified) = result, let replacement = verified.replacement {
             loop.replaceCookie(of: exchange, by: replacement)
         }
-        // A result of the previous configuration's providers is void: the credential is verified again.
-        var result = resultEpoch == authenticator.epoch ? result : nil
-        let hasBody = !loop.exchanges[exchange].body.framing.isEmpty
-        if !loop.exchanges[exchange].request.check.isEmpty {
-            loop.exchanges[exchange].request.check.remove(.isDescribed)
-            // The body that the credential vouches for stays with the proxy.
-            if case .success(let verified) = result, verified.principal.identity.bodyDigest != nil {
-                result = .failure(.malformed("check.body_not_read"))
-            }
-        } else if let error = loop.exchanges[exchange].bodyWatch.begin(result, hasBody: hasBody) {
-            result = .failure(error)
-        }
-        if loop.exchanges[exchange].credential.proof == .pending {
-            loop.exchanges[exchange].credential.concludeProof(result)
-        }
-        resumeRequest(downstream, with: result)
+        resume(exchange, .verified(result, epoch: resultEpoch))
     }
 
     /// Responds to a request that the authenticator rejected.

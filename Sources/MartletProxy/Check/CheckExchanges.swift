@@ -39,20 +39,16 @@ enum CheckExchanges {
             return loop.reject(exchange, .check(error))
         }
         loop.exchanges[exchange].heldBody.exchange(with: &head)
-        loop.downstreams[loop.exchanges[exchange].downstream].phase = .authenticating
+        loop.suspend(exchange, for: .turn, until: .max)
         loop.downstreams.markReady(loop.exchanges[exchange].downstream, &loop.context)
     }
 
     /// Gives an exchange whose turn has come the head that its call describes.
-    static func takeHead(of stream: Handle<DownstreamConnection>, _ loop: inout LoopState) -> Bool {
+    static func takeHead(of stream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
         let exchange = loop.downstreams[stream].exchange
-        guard loop.downstreams[stream].phase == .authenticating, loop.exchanges[exchange].responder == .call else {
-            return false
-        }
         loop.exchanges[exchange].responder = .none
         loop.downstreams[stream].reader.input.removeAll()
         loop.exchanges[exchange].heldBody.exchange(with: &loop.downstreams[stream].reader.input)
-        return true
     }
 
     /// Makes the pending response to a check that of a call.

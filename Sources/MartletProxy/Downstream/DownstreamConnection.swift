@@ -26,8 +26,8 @@ struct DownstreamConnection: ~Copyable, SlabElement {
         case handshake
         /// Waiting for a request head, or in the middle of one.
         case head
-        /// The head is in `input` while its credential is verified.
-        case authenticating
+        /// The head is in `input` while the request waits (``Suspension``).
+        case waiting
         /// A request is in progress: its body is received, or its response is sent.
         case exchange
         /// Answered and closed for writing; input is discarded for a moment, so that the response arrives.

@@ -65,7 +65,7 @@ extension DownstreamConnections {
     mutating func armWrite(_ downstream: Handle<DownstreamConnection>, _ context: inout LoopContext) {
         // A failed registration is retried: see `registerOverdue`.
         register(downstream, &context)
-        guard !self[downstream].probe.isPending, self[downstream].phase != .authenticating else { return }
+        guard !self[downstream].probe.isPending, self[downstream].phase != .waiting else { return }
         arm(downstream, at: context.now &+ context.snapshot.loopTimeouts.bodyIdle, &context)
     }
 

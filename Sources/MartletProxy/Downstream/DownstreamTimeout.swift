@@ -7,7 +7,8 @@ enum DownstreamTimeout: Equatable {
     case checkWriting
     /// A head that has begun gets a response.
     case rejectHead
-    case failVerification
+    /// The request has waited as long as it may.
+    case endWait
     case checkExchange
 
     init(in phase: DownstreamConnection.Phase, isStream: Bool, isReceivingHead: Bool) {
@@ -17,7 +18,7 @@ enum DownstreamTimeout: Equatable {
         case .frames: self = .closeFrames
         case .head where isStream: self = .checkWriting
         case .head: self = isReceivingHead ? .rejectHead : .close
-        case .authenticating: self = .failVerification
+        case .waiting: self = .endWait
         case .exchange: self = .checkExchange
         }
     }

@@ -48,8 +48,8 @@ extension EventLoop {
         if !loop.downstreams[downstream].reader.input.isEmpty { consumeInput(downstream) }
         guard loop.downstreams[downstream].isAlive else { return }
         guard loop.downstreams[downstream].isStream else { return readDownstream(downstream) }
-        CheckExchanges.takeHead(of: downstream, &loop)
-            ? resumeRequest(downstream, with: nil) : RequestForwarder.finishStreamInput(downstream, &loop)
+        let exchange = loop.downstreams[downstream].exchange
+        if exchange.isNone || !resume(exchange, .turn) { RequestForwarder.finishStreamInput(downstream, &loop) }
     }
 
     mutating func readDownstream(_ downstream: Handle<DownstreamConnection>) {
@@ -162,7 +162,7 @@ extension EventLoop {
                 guard loop.downstreams[downstream].isAlive else { return bytes.count }
                 guard used > 0 else { return offset }
                 offset &+= used
-            case .authenticating: return offset
+            case .waiting: return offset
             case .proxyHeader, .handshake, .lingering, .frames: return bytes.count
             }
             guard loop.downstreams[downstream].isAlive else { return bytes.count }
@@ -188,7 +188,7 @@ extension EventLoop {
                 downstream, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &loop)
             unsafe RequestAdmission.begin(
                 exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &self)
-            return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .authenticating
+            return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .waiting
                 ? nil : count
         case .failure(let failure):
             if failure == .badRequestLine,
@@ -207,8 +207,23 @@ extension EventLoop {
         }
     }
 
-    /// Processes the waiting head again, with the result of verifying its credential.
-    mutating func resumeRequest(_ downstream: Handle<DownstreamConnection>, with result: VerificationResult?) {
+    /// Processes a request that has waited, if this is what it waits for.
+    @discardableResult
+    mutating func resume(_ exchange: Handle<Exchange>, _ end: Suspension.End) -> Bool {
+        guard loop.exchanges.all.contains(exchange) else { return false }
+        let downstream = loop.exchanges[exchange].downstream
+        switch loop.exchanges[exchange].resume(end, epoch: authenticator.epoch) {
+        case .process(let result): processAgain(downstream, with: result)
+        case .takeHead:
+            CheckExchanges.takeHead(of: downstream, &loop)
+            processAgain(downstream, with: nil)
+        case .none: return false
+        }
+        return true
+    }
+
+    /// Processes the waiting head, with the result of verifying its credential.
+    private mutating func processAgain(_ downstream: Handle<DownstreamConnection>, with result: VerificationResult?) {
         let bytes = unsafe loop.downstreams[downstream].reader.input.bytes
         var parser = loop.downstreams[downstream].reader.parser
         parser.reset()
@@ -221,7 +236,7 @@ extension EventLoop {
         unsafe processRequest(
             exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]),
             verification: result.map(BoxedVerificationResult.init))
-        guard loop.downstreams[downstream].isAlive, loop.downstreams[downstream].phase != .authenticating else {
+        guard loop.downstreams[downstream].isAlive, loop.downstreams[downstream].phase != .waiting else {
             return
         }
         loop.downstreams[downstream].reader.input.consume(count)

@@ -69,7 +69,7 @@ extension EventLoop {
             let exchange = unsafe router.beginExchange(stream, text, &loop)
             unsafe RequestAdmission.begin(exchange, text, &self)
             // A head whose credential has to be verified is parsed again when the result is there.
-            guard loop.downstreams[stream].isAlive, loop.downstreams[stream].phase == .authenticating else { return }
+            guard loop.downstreams[stream].isAlive, loop.downstreams[stream].phase == .waiting else { return }
             unsafe loop.downstreams[stream].reader.input.append(text)
         case .failure(let failure):
             let exchange = loop.exchanges.beginUnparsed(stream, &loop.downstreams, &loop.context)

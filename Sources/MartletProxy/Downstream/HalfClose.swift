@@ -26,7 +26,7 @@ enum HalfClose: Equatable {
         case .proxyHeader, .handshake, .lingering: self = .close
         case .frames: self = .abandon
         case .head: self = hasOutput ? .closeAfterFlush : .close
-        case .authenticating: self = .wait
+        case .waiting: self = .wait
         case .exchange where isTunnel: self = .endTunnelSide
         case .exchange: self = isRequestComplete && !isLast ? .probe : .abandon
         }

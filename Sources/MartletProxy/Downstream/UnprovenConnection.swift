@@ -67,7 +67,7 @@ extension UnprovenConnection {
         case .head:
             guard waiting.requests == 0 || waiting.isReceivingHead, !waiting.hasOutput else { return nil }
             timeout = timeouts.requestHead
-        case .frames, .exchange, .authenticating, .lingering: return nil
+        case .frames, .exchange, .waiting, .lingering: return nil
         }
         // The start of the wait follows from its deadline.
         guard waiting.deadline != .max else { return nil }

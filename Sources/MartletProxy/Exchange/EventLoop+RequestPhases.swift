@@ -32,7 +32,7 @@ extension EventLoop {
         if loop.context.snapshot.hasOtherCredentials,
             unsafe !router.admitCaller(exchange, route: route, bytes, &loop)
         {
-            return WaitingRequests.hold(verification, of: exchange, &self)
+            return loop.exchanges[exchange].keep(verification?.result, epoch: authenticator.epoch)
         }
         guard loop.exchanges[exchange].request.check.isEmpty else {
             unsafe router.noteHead(exchange, bytes, &loop)

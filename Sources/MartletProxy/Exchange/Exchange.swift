@@ -33,6 +33,7 @@ struct Exchange: ~Copyable, SlabElement {
     /// Its upgrade, if it has requested one.
     var tunnel = Handle<Tunnel>.none
     var responder = Responder.none
+    var suspension = Suspension.none
 
     var request = RequestProperties()
     var body = RequestBody()
@@ -74,6 +75,7 @@ struct Exchange: ~Copyable, SlabElement {
     @inline(__always)
     mutating func end() {
         if responder == .local || responder == .route { local = LocalExchange() }
+        if !suspension.isNone { suspension = .none }
         record.end()
         forwarding.end()
         headerRules.end()

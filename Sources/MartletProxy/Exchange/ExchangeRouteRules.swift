@@ -7,7 +7,7 @@ struct ExchangeRouteRules {
     enum Action: Equatable {
         /// Nothing: the response has begun.
         case ignore
-        /// The request waits for a verification, and is routed again.
+        /// The request waits, and is routed again.
         case reroute
         case fail
     }
@@ -41,9 +41,9 @@ struct ExchangeRouteRules {
     }
 
     /// The action at a moment; a deadline that has passed counts once.
-    mutating func action(hasResponseStarted: Bool, isAuthenticating: Bool, at now: Int64) -> Action {
+    mutating func action(hasResponseStarted: Bool, isWaiting: Bool, at now: Int64) -> Action {
         guard deadline <= now else { return .ignore }
-        if isAuthenticating { return .reroute }
+        if isWaiting { return .reroute }
         deadline = .max
         return hasResponseStarted ? .ignore : .fail
     }

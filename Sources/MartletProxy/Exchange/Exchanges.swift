@@ -79,7 +79,7 @@ extension Exchanges {
         case .handshake: return !downstreams[downstream].handshake.isOffloaded
         // A peer that reads no frames may not send more of its own.
         case .frames: return downstreams.acceptsHead(downstream)
-        case .authenticating: return false
+        case .waiting: return false
         case .exchange:
             return !downstreams[downstream].isPaused && downstreams[downstream].pipe.isNone
                 && !self[downstreams[downstream].exchange].body.isComplete

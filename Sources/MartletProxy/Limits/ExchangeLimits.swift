@@ -8,8 +8,8 @@ struct ExchangeLimits: ~Copyable {
     private(set) var isEntered = false
     /// Its response tells what is left.
     private(set) var isAnnounced = false
-    /// It waits for the store.
-    var pending: PendingLimits?
+    /// The decisions that it has waited for, until it comes to the limits again.
+    var decided: LimitWait?
     /// The plan whose limits have taken tokens before the caller was known, by its number, and those of them whose
     /// tokens are the store's, as bits.
     private(set) var plan: Int32 = -1
@@ -18,12 +18,6 @@ struct ExchangeLimits: ~Copyable {
     private var counter = DividedEntry()
     /// `RateLimit-Policy` and `RateLimit`, without the last line break.
     private var fields = ByteBuffer()
-
-    /// What the request waits for; `nil` if it does not wait.
-    var waiting: PendingLimits? {
-        guard let pending, !pending.isOver else { return nil }
-        return pending
-    }
 
     /// Begins to count a request that reached its route.
     mutating func enter() { isEntered = true }
@@ -48,7 +42,7 @@ struct ExchangeLimits: ~Copyable {
         counter.leave()
         isEntered = false
         isAnnounced = false
-        pending = nil
+        decided = nil
         (plan, storeTokens) = (-1, 0)
         fields.removeAll()
     }

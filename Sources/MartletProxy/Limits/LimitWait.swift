@@ -1,4 +1,3 @@
-internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletTraffic
 
@@ -55,6 +54,9 @@ final class LimitWait: TokenWaiting {
         if isLast { mailbox.post(.limitsDecided(exchange: exchange, self)) }
     }
 
+    /// The request has waited for the store as long as it may.
+    func timedOut(at now: Int64) { plan.limits.lazy.compactMap(\.shared).first?.client.timedOut(at: now) }
+
     /// Ends it: what is missing has failed.
     /// - Returns: the decisions, and the limits that the store did not decide about, as bits.
     func end() -> (decisions: LimitDecisions, failed: UInt16) {
@@ -65,17 +67,4 @@ final class LimitWait: TokenWaiting {
             return (state.decisions, state.failed)
         }
     }
-}
-
-/// What an exchange keeps that waits for the store.
-final class PendingLimits {
-    let wait: LimitWait
-    /// The result of verifying its credential, which is not repeated; `nil` if that was cached.
-    var verification: VerificationResult?
-    /// The request was resumed, and has not come to the limits yet.
-    var isOver = false
-    /// The epoch that the result belongs to.
-    var epoch = 0
-
-    init(_ wait: LimitWait) { self.wait = wait }
 }

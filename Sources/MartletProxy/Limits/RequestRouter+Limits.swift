@@ -14,7 +14,7 @@ extension RequestRouter {
     ) -> Bool {
         // After a verification, or after a reload meanwhile, the request comes here again.
         if loop.exchanges[exchange].record.limits.isEntered {
-            guard loop.exchanges[exchange].record.limits.pending?.wait.needsCaller == false else { return true }
+            guard loop.exchanges[exchange].record.limits.decided?.needsCaller == false else { return true }
         }
         let index = loop.context.snapshot.compiledRoutes[route].limitPlan
         // The snapshot retains the plan: no need to retain it again for the call.

@@ -10,7 +10,7 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
         _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> LimitDecisions? {
-        if let decided = unsafe takePending(exchange, plan, needsCaller: needsCaller, bytes, &loop) { return decided }
+        if let decided = unsafe takeDecided(exchange, plan, needsCaller: needsCaller, bytes, &loop) { return decided }
         var decisions = LimitDecisions()
         var missing: UInt16 = 0
         for index in range where plan.limits[index].shared == nil {
@@ -31,7 +31,6 @@ extension RequestRouter {
         guard missing != 0, decisions.areAllowed else { return decisions }
         let wait = LimitWait(
             plan, range, needsCaller: needsCaller, decisions, missing: missing, of: exchange, loop.mailbox)
-        loop.exchanges[exchange].record.limits.pending = PendingLimits(wait)
         var longestWait: Int64 = 0
         for index in range where missing & LimitDecisions.bit(index) != 0 {
             let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
@@ -39,24 +38,23 @@ extension RequestRouter {
             unsafe limit.shared?.join(
                 key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now, wait, index)
         }
-        let downstream = loop.exchanges[exchange].downstream
-        loop.downstreams[downstream].phase = .authenticating
-        loop.downstreams.arm(downstream, at: loop.now &+ longestWait, &loop.context)
+        loop.suspend(exchange, for: .limits(PendingLimits(wait)), until: loop.now &+ longestWait)
         return nil
     }
 
     /// The decisions that a request has waited for; `nil` if it has not, or for those of another configuration.
-    private mutating func takePending(
+    private mutating func takeDecided(
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, needsCaller: Bool, _ bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
     ) -> LimitDecisions? {
-        guard let pending = loop.exchanges[exchange].record.limits.pending, pending.wait.needsCaller == needsCaller
-        else { return nil }
-        loop.exchanges[exchange].record.limits.pending = nil
+        guard let wait = loop.exchanges[exchange].record.limits.decided, wait.needsCaller == needsCaller else {
+            return nil
+        }
+        loop.exchanges[exchange].record.limits.decided = nil
         // The tokens of another configuration's limits are lost.
-        guard pending.wait.plan === plan else { return nil }
-        var (decisions, failed) = pending.wait.end()
-        for index in pending.wait.range {
+        guard wait.plan === plan else { return nil }
+        var (decisions, failed) = wait.end()
+        for index in wait.range {
             let (limit, bit) = (plan.limits[index], LimitDecisions.bit(index))
             if failed & bit != 0 {
                 let key = unsafe key(of: limit, exchange, bytes, &loop)

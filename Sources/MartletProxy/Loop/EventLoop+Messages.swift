@@ -7,7 +7,7 @@ extension EventLoop {
             switch message {
             case .verificationFinished(let finished):
                 completeVerification(Handle(finished.exchange), epoch: finished.epoch, finished.result)
-            case .limitsDecided(let exchange, let wait): WaitingRequests.decided(exchange, wait, &self)
+            case .limitsDecided(let exchange, let wait): resume(exchange, .decided(wait))
             case .localResponse(let exchange, let response):
                 if loop.exchanges.all.contains(exchange) { RequestForwarder.localResponded(exchange, response, &loop) }
             case .localPart(let exchange, let part):

@@ -43,13 +43,10 @@ extension EventLoop {
         case .rejectHead:
             loop.downstreams[downstream].reader.isReceivingHead = false
             loop.reject(loop.exchanges.beginUnparsed(downstream, &loop.downstreams, &loop.context), .requestTimeout)
-        case .failVerification:
+        case .endWait:
             let exchange = loop.downstreams[downstream].exchange
-            if let pending = loop.exchanges[exchange].record.limits.waiting {
-                WaitingRequests.timedOut(exchange, pending, &self)
-            } else {
-                resumeRequest(downstream, with: .failure(.unavailable("auth.timed_out")))
-            }
+            loop.exchanges[exchange].suspension.limits?.wait.timedOut(at: loop.now)
+            resume(exchange, .timedOut)
         case .checkExchange: RequestForwarder.exchangeTimedOut(loop.downstreams[downstream].exchange, &loop)
         }
     }

@@ -80,7 +80,6 @@ import Testing
             let verified = AuthenticatorBench.verified(boundTo: Self.key)
             var credential = CredentialState()
             _ = bench.decide("required", "DPoP t-1", &credential, result: verified)
-            credential.proof = .pending
             credential.concludeProof(.failure(error))
             #expect(bench.decide("required", "DPoP t-1", &credential, result: .failure(error)) == expected)
             #expect(credential.proof == .none)
@@ -89,10 +88,8 @@ import Testing
 
     @Test func `the result of a proof is that of its configuration alone`() {
         var credential = CredentialState()
-        credential.proof = .pending
         credential.concludeProof(nil)
         #expect(credential.proof == .none)
-        credential.proof = .pending
         credential.concludeProof(AuthenticatorBench.verified())
         #expect(credential.proof == .held)
     }

@@ -108,7 +108,7 @@ import Testing
         #expect(isEvictable(UnprovenConnection.Wait(phase: phase), at: .max) == nil)
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.authenticating, .lingering, .exchange, .frames])
+    @Test(arguments: [DownstreamConnection.Phase.waiting, .lingering, .exchange, .frames])
     func `other phases are not waits`(phase: DownstreamConnection.Phase) {
         #expect(isEvictable(UnprovenConnection.Wait(phase: phase, deadline: 0), at: Self.second) == nil)
     }

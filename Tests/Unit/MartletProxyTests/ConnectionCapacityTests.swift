@@ -197,7 +197,7 @@ import Testing
         #expect(!isFreed && bench.isAlive(exchange) && bench.counted().connections.displaced == 0)
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.authenticating, .lingering])
+    @Test(arguments: [DownstreamConnection.Phase.waiting, .lingering])
     func `connections in other phases do not give way`(_ phase: DownstreamConnection.Phase) throws {
         let bench = try LoopBench()
         let client = bench.openClient()

@@ -56,7 +56,7 @@ import Testing
     @Test(
         arguments: [
             (.proxyHeader, .close), (.handshake, .close), (.lingering, .close), (.frames, .abandon), (.head, .close),
-            (.authenticating, .wait), (.exchange, .abandon),
+            (.waiting, .wait), (.exchange, .abandon),
         ] as [(DownstreamConnection.Phase, HalfClose)])
     func `it depends on the phase`(phase: DownstreamConnection.Phase, expected: HalfClose) {
         #expect(halfClose(in: phase) == expected)
@@ -83,7 +83,7 @@ import Testing
     @Test(
         arguments: [
             (.proxyHeader, .close), (.handshake, .failHandshake), (.lingering, .close), (.frames, .closeFrames),
-            (.head, .close), (.authenticating, .failVerification), (.exchange, .checkExchange),
+            (.head, .close), (.waiting, .endWait), (.exchange, .checkExchange),
         ] as [(DownstreamConnection.Phase, DownstreamTimeout)])
     func `it depends on the phase`(phase: DownstreamConnection.Phase, expected: DownstreamTimeout) {
         #expect(DownstreamTimeout(in: phase, isStream: false, isReceivingHead: false) == expected)

@@ -17,7 +17,7 @@ import Testing
     @Test(arguments: [
         ConnectionRow(.proxyHeader, "cccccccc"), ConnectionRow(.handshake, "cccccccc"),
         ConnectionRow(.lingering, "cccccccc"), ConnectionRow(.frames, "aaaaaaaa"), ConnectionRow(.head, "ccccFFFF"),
-        ConnectionRow(.authenticating, "wwwwwwww"), ConnectionRow(.exchange, "aTPTaTPT"),
+        ConnectionRow(.waiting, "wwwwwwww"), ConnectionRow(.exchange, "aTPTaTPT"),
     ])
     func `a half-close means the same in a phase, whatever else is set`(_ row: ConnectionRow) {
         let found = combinations(3).map { flags in
@@ -47,14 +47,14 @@ import Testing
         case .closeFrames: "f"
         case .checkWriting: "W"
         case .rejectHead: "R"
-        case .failVerification: "v"
+        case .endWait: "v"
         case .checkExchange: "x"
         }
     }
 
     @Test(arguments: [
         ConnectionRow(.proxyHeader, "cccc"), ConnectionRow(.handshake, "hhhh"), ConnectionRow(.lingering, "cccc"),
-        ConnectionRow(.frames, "ffff"), ConnectionRow(.head, "cWRW"), ConnectionRow(.authenticating, "vvvv"),
+        ConnectionRow(.frames, "ffff"), ConnectionRow(.head, "cWRW"), ConnectionRow(.waiting, "vvvv"),
         ConnectionRow(.exchange, "xxxx"),
     ])
     func `a deadline means the same in a phase, except before a request`(_ row: ConnectionRow) {

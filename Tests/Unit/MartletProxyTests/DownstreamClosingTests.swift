@@ -186,7 +186,7 @@ import Testing
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.get, on: client.downstream)
         bench.run { loop in
-            loop.downstreams[client.downstream].phase = .authenticating
+            loop.downstreams[client.downstream].phase = .waiting
             loop.downstreamReadClosed(client.downstream)
         }
         let isPending = bench.run { $0.downstreams[client.downstream].probe.isPending }

@@ -106,7 +106,7 @@ import Testing
         let probed = bench.due(client.downstream)
         bench.run { loop in
             loop.downstreams[client.downstream].probe.isPending = false
-            loop.downstreams[client.downstream].phase = .authenticating
+            loop.downstreams[client.downstream].phase = .waiting
             loop.downstreams.armWrite(client.downstream, &loop.context)
         }
         #expect(probed == 10_000 && bench.due(client.downstream) == 10_000)

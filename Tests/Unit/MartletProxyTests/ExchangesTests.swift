@@ -77,7 +77,7 @@ import Testing
     @Test(
         arguments: [
             (.head, true), (.lingering, true), (.proxyHeader, true), (.handshake, true), (.frames, true),
-            (.authenticating, false),
+            (.waiting, false),
         ] as [(DownstreamConnection.Phase, Bool)])
     func `whether input is wanted depends on the phase`(
         _ phase: DownstreamConnection.Phase, _ expected: Bool

@@ -105,18 +105,18 @@ import Testing
             (11, false, false, .fail), (9, false, true, .ignore),
         ] as [(Int64, Bool, Bool, ExchangeRouteRules.Action)])
     func `an exchange ends when its time has passed, unless its response has begun`(
-        _ now: Int64, _ hasStarted: Bool, _ isAuthenticating: Bool, _ expected: ExchangeRouteRules.Action
+        _ now: Int64, _ hasStarted: Bool, _ isWaiting: Bool, _ expected: ExchangeRouteRules.Action
     ) {
         var rules = ExchangeRouteRules()
         rules.set(nil, started: 3, timeout: 7)
-        #expect(rules.action(hasResponseStarted: hasStarted, isAuthenticating: isAuthenticating, at: now) == expected)
+        #expect(rules.action(hasResponseStarted: hasStarted, isWaiting: isWaiting, at: now) == expected)
     }
 
     @Test func `a deadline counts once, and none never`() {
         var rules = ExchangeRouteRules()
         rules.set(nil, started: 3, timeout: 7)
-        #expect(rules.action(hasResponseStarted: true, isAuthenticating: false, at: 10) == .ignore)
-        #expect(rules.action(hasResponseStarted: false, isAuthenticating: false, at: 11) == .ignore)
+        #expect(rules.action(hasResponseStarted: true, isWaiting: false, at: 10) == .ignore)
+        #expect(rules.action(hasResponseStarted: false, isWaiting: false, at: 11) == .ignore)
         rules.set(nil, started: 3, timeout: .max)
         #expect(rules.deadline == .max && rules.isSet)
         rules.end()
