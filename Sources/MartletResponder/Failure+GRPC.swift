@@ -30,12 +30,12 @@ extension Failure {
     /// Whether callers of a kind get it as a status: browsers, which send gRPC-Web, follow redirects by themselves.
     package func hasStatus(of kind: GRPCKind) -> Bool { kind == .http2 || status >= 400 }
 
-    /// Writes a response that consists of a head alone ("Trailers-Only" in gRPC over HTTP/2, and understood by all
+    /// Writes the head of a response that consists of one alone ("Trailers-Only" in gRPC over HTTP/2, and understood by all
     /// clients of gRPC-Web); the coarse code is its message.
     /// - Parameters:
     ///   - kind: what the caller uses; not `none`.
     ///   - close: whether a connection over HTTP/1 closes afterwards.
-    package func writeStatus(
+    package func writeStatusHead(
         as kind: GRPCKind, into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>,
         date: borrowing ByteBuffer, close: Bool = false, strictTransportSeconds: Int64 = 0
     ) {
@@ -62,6 +62,6 @@ extension Failure {
             _ = writeChallenge(into: &out)
         }
         if kind != .http2 { writeRareFields(into: &out, close: close, strictTransportSeconds) }
-        out.append("\r\n\r\n")
+        out.append("\r\n")
     }
 }

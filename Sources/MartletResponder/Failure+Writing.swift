@@ -3,15 +3,31 @@ internal import MartletHTTP
 
 /// Error responses as they are sent.
 extension Failure {
-    /// Writes the complete response: a head and problem+json (RFC 9457), or a page.
-    /// - Returns: the size of its body in bytes.
-    @discardableResult
+    /// Writes a whole response to which nothing is added, as to a connection without a request.
     package func write(
-        into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
-        close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0, page: ErrorPage? = nil
-    ) -> Int {
-        var body = ByteBuffer(capacity: page?.body.count ?? 256)
+        into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, close: Bool,
+        offersBasic: Bool = false, strictTransportSeconds: Int64 = 0
+    ) {
+        var body = ByteBuffer()
+        unsafe write(nil, to: &body, requestID: requestID)
+        unsafe writeHead(
+            into: &out, bodyBytes: body.count, requestID: requestID, date: date, close: close,
+            offersBasic: offersBasic, strictTransportSeconds: strictTransportSeconds)
+        out.append("\r\n")
+        unsafe out.append(body.bytes)
+    }
+
+    /// Writes its body: problem+json (RFC 9457), or a page.
+    package func write(_ page: ErrorPage?, to body: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>) {
         if let page { body.append(page.body) } else { unsafe writeDocument(into: &body, requestID) }
+    }
+
+    /// Writes the head of the response, without the empty line.
+    package func writeHead(
+        into out: inout ByteBuffer, bodyBytes: Int, requestID: UnsafeBufferPointer<UInt8>,
+        date: borrowing ByteBuffer, close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0,
+        page: ErrorPage? = nil
+    ) {
         out.append("HTTP/1.1 ")
         out.append(decimal: status)
         out.append(" ")
@@ -27,7 +43,7 @@ extension Failure {
             out.append("\r\nContent-Type: application/problem+json\r\nCache-Control: no-store")
         }
         out.append("\r\nContent-Length: ")
-        out.append(decimal: body.count)
+        out.append(decimal: bodyBytes)
         out.append("\r\nDate: ")
         unsafe out.append(date.bytes)
         out.append("\r\nX-Request-Id: ")
@@ -42,10 +58,7 @@ extension Failure {
             }
         }
         writeRareFields(into: &out, close: close, strictTransportSeconds)
-        out.append("\r\n\r\n")
-        guard !isHead else { return 0 }
-        unsafe out.append(body.bytes)
-        return body.count
+        out.append("\r\n")
     }
 
     private func writeDocument(into body: inout ByteBuffer, _ requestID: UnsafeBufferPointer<UInt8>) {
@@ -70,10 +83,6 @@ extension Failure {
         if retryAfter > 0 {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
-        }
-        if let rateFields {
-            out.append("\r\n")
-            out.append(text: rateFields)
         }
         if let allow {
             out.append("\r\nAllow: ")

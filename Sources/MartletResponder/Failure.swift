@@ -34,8 +34,6 @@ package struct Failure: Error, Sendable {
     var variesByOrigin = false
     /// The response names the supported WebSocket version.
     var offersWebSocket = false
-    /// `RateLimit-Policy` and `RateLimit`, as lines without the last line break.
-    package var rateFields: String?
     /// The condition of the route that failed, for logs: printable ASCII without quotes and backslashes.
     package var condition: String?
     /// What is invalid in the members of a body.

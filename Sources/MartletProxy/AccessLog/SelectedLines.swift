@@ -98,16 +98,8 @@ enum SelectedLines {
     @inline(never)
     static func note(status: Int, _ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         guard loop.context.logs.access.plan?.notesResponses == true else { return }
-        let upstream = loop.exchanges[exchange].upstream
-        guard loop.upstreams.all.contains(upstream) else { return }
-        // The deadline of a response is set anew with each part of the request that is sent.
-        let timeout =
-            loop.exchanges[exchange].body.isComplete
-            ? loop.exchanges[exchange].forwarding.responseTimeout : loop.exchanges[exchange].forwarding.idleTimeout
-        let waited = timeout &- (loop.upstreams[upstream].timer.deadline &- loop.now)
-        let sinceStart = loop.now &- loop.exchanges[exchange].record.started
-        loop.context.logs.access.notes.note(
-            status: status, microseconds: Int(min(max(waited, 0), max(sinceStart, 0)) / 1000), of: exchange)
+        let waited = loop.now &- loop.exchanges[exchange].forwarding.sentAt
+        loop.context.logs.access.notes.note(status: status, microseconds: Int(waited / 1000), of: exchange)
     }
 
     /// Switches to other settings of the access log; connections that are open follow.

@@ -19,18 +19,4 @@ extension LoopState {
         guard let text = try? browser.cookies.session.text(value) else { return }
         setCookie(text, of: exchange)
     }
-
-    /// Adds the cookie of an exchange to its response, whose head is pending.
-    mutating func setCookies(of exchange: Handle<Exchange>) {
-        guard let values = exchanges.cookies.take(exchange) else { return }
-        // Before the empty line that ends the head. No cache may give one browser's cookie to another (RFC 9111 §7.3).
-        context.scratch.pending[exchange].truncate(to: context.scratch.pending[exchange].count &- 2)
-        context.scratch.pending[exchange].append("Cache-Control: private\r\n")
-        for value in values {
-            context.scratch.pending[exchange].append("Set-Cookie: ")
-            context.scratch.pending[exchange].append(text: value)
-            context.scratch.pending[exchange].append("\r\n")
-        }
-        context.scratch.pending[exchange].append("\r\n")
-    }
 }

@@ -100,8 +100,6 @@ extension RequestRouter {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             LocalResponse(status: 200, fields: [], body: []), date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
-        // Before the empty line that ends the head.
-        loop.context.scratch.pending[exchange].truncate(to: loop.context.scratch.pending[exchange].count &- 2)
         loop.context.scratch.pending[exchange].append("Cache-Control: no-store\r\n")
         unsafe loop.context.scratch.pending[exchange].append(request.headers)
         unsafe loop.context.snapshot.checks?.appendMissing(
@@ -110,9 +108,9 @@ extension RequestRouter {
             unsafe appendWithheld(
                 bytes, route: Int(request.route), consumesCredential: request.consumedCredential, of: exchange, &loop)
         }
-        loop.context.scratch.pending[exchange].append("\r\n")
-        RateLimitFields.append(of: exchange, &loop)
-        if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
+        // The rules of the route are for the API's response.
+        loop.exchanges[exchange].response.rules.end()
+        loop.endHead(of: exchange, from: 0, .uncached)
         loop.sendCompleteResponse(exchange)
         if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
     }

@@ -98,9 +98,7 @@ extension DownstreamConnections {
         var out = ByteBuffer(capacity: 512)
         context.logs.requestIDs.next()
         unsafe Failure.tooManyConnections.write(
-            into: &out, requestID: context.logs.requestIDs.text.bytes, date: context.clock.dateText, isHead: false,
-            close: true,
-            offersBasic: false)
+            into: &out, requestID: context.logs.requestIDs.text.bytes, date: context.clock.dateText, close: true)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         // With an unread request, closing would discard the response.

@@ -84,6 +84,9 @@ struct Exchange: ~Copyable, SlabElement {
         bodyWatch.end()
     }
 
+    /// Whether the echo responds in place of an upstream.
+    var isEcho: Bool { responder == .local && local.head.isEmpty }
+
     /// Whether the request may be sent again after its bytes went out: no body is lost, and the method is idempotent.
     @inline(__always)
     var isRepeatable: Bool {

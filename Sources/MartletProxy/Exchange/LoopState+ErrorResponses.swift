@@ -11,42 +11,35 @@ extension LoopState {
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
         let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
-        if exchanges[exchange].credential.setsCookie, let cookies = exchanges.cookies.take(exchange) {
-            var changed = failure
-            changed.setCookies = cookies + failure.setCookies
-            return reject(exchange, changed)
-        }
-        if failure.rateFields == nil, exchanges[exchange].record.limits.isAnnounced {
-            var changed = failure
-            changed.rateFields = exchanges[exchange].record.limits.text
-            return reject(exchange, changed)
-        }
         let downstream = exchanges[exchange].downstream
         let isComplete = exchanges[exchange].body.isComplete && !failure.closes
         exchanges[exchange].response.start(
             status: failure.status, closes: !isComplete || !exchanges[exchange].request.keepsAlive || isDraining)
         exchanges[exchange].record.reason = context.counters.reason(failure)
         context.scratch.pending[exchange].removeAll()
-        var bodyBytes = 0
+        var body = ByteBuffer()
         let closes = exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream
         let kind = exchanges[exchange].request.grpc
         if kind != .none, failure.hasStatus(of: kind) {
-            unsafe failure.writeStatus(
+            unsafe failure.writeStatusHead(
                 as: kind, into: &context.scratch.pending[exchange],
                 requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         } else {
             let page = marks.isEmpty ? ErrorPages.page(of: exchange, failure, in: self) : nil
-            unsafe bodyBytes = failure.write(
-                into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
-                date: context.clock.dateText,
-                isHead: exchanges[exchange].request.method == .head, close: closes,
+            unsafe failure.write(page, to: &body, requestID: exchanges[exchange].record.texts.requestID)
+            unsafe failure.writeHead(
+                into: &context.scratch.pending[exchange], bodyBytes: body.count,
+                requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
                 offersBasic: exchanges[exchange].credential.offersBasic,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
                 page: page)
         }
-        if exchanges[exchange].response.rules.isSet { editResponse(of: exchange, isOwn: true) }
-        exchanges[exchange].record.bytesOut = bodyBytes
+        endHead(of: exchange, from: 0, .uncached)
+        if exchanges[exchange].request.method != .head {
+            unsafe context.scratch.pending[exchange].append(body.bytes)
+            exchanges[exchange].record.bytesOut = body.count
+        }
         sendCompleteResponse(exchange)
         guard exchanges[exchange].isAlive else { return }
         exchanges.dropUpstream(of: exchange, &upstreams, &context)

@@ -71,8 +71,8 @@ extension ExchangeLimits {
     }
 
     /// Appends the fields to a head.
-    func append(to head: inout ByteBuffer) { unsafe head.append(fields.bytes) }
-
-    /// The fields as text, for an error response.
-    var text: String { unsafe String(decoding: fields.bytes, as: UTF8.self) }
+    func append(to head: inout ByteBuffer) {
+        unsafe head.append(fields.bytes)
+        head.append("\r\n")
+    }
 }

@@ -222,16 +222,3 @@ extension RequestRouter {
         builder.addMissing()
     }
 }
-
-/// Adds RateLimit fields to a response.
-enum RateLimitFields {
-    /// Adds what is left of the limits to the pending head of a response.
-    static func append(of exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        guard loop.exchanges[exchange].record.limits.isAnnounced else { return }
-        // Before the empty line that ends the head.
-        loop.context.scratch.pending[exchange].truncate(to: loop.context.scratch.pending[exchange].count &- 2)
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
-        unsafe lent.pointee.record.limits.append(to: &loop.context.scratch.pending[exchange])
-        loop.context.scratch.pending[exchange].append("\r\n\r\n")
-    }
-}

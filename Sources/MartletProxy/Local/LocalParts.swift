@@ -19,6 +19,7 @@ enum LocalParts {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             hasLength: false, into: &loop.context.scratch.pending[exchange])
+        loop.endHead(of: exchange, from: 0, .own)
         if loop.exchanges[exchange].request.method == .head {
             loop.sendPending(exchange, isLast: true)
             if loop.exchanges[exchange].isAlive { loop.complete(exchange) }

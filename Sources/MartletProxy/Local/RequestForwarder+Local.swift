@@ -15,18 +15,22 @@ extension RequestForwarder {
     ) {
         let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
         if let failure = loop.context.snapshot.rejection(network) { return loop.reject(exchange, failure) }
-        loop.exchanges[exchange].forwarding.head.removeAll()
-        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
-        beginLocal(exchange, loop.context.snapshot.handlers[mount], &loop)
+        unsafe beginLocal(exchange, bytes, loop.context.snapshot.handlers[mount], &loop)
     }
 
     /// `builtin:echo` shows the head that was written for the upstream.
     static func echo(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        beginLocal(exchange, EchoHandler.respond, &loop)
+        unsafe beginLocal(exchange, UnsafeBufferPointer(start: nil, count: 0), EchoHandler.respond, &loop)
     }
 
-    static func beginLocal(_ exchange: Handle<Exchange>, _ handler: @escaping LocalHandler, _ loop: inout LoopState) {
+    /// Has a handler respond to a request, once that is complete.
+    /// - Parameter bytes: the client's head; empty for a handler that gets the one for the upstream.
+    static func beginLocal(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler,
+        _ loop: inout LoopState
+    ) {
         loop.exchanges[exchange].responder = .local
+        loop.exchanges[exchange].local.head = unsafe Array(bytes)
         loop.exchanges[exchange].local.handler = handler
         if loop.exchanges[exchange].body.isComplete { return startLocal(exchange, &loop) }
         guard loop.exchanges[exchange].request.expectsContinue else { return }
@@ -36,7 +40,7 @@ extension RequestForwarder {
     /// Runs the handler off the loop, now that the request is complete.
     static func startLocal(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         guard let handler = loop.exchanges[exchange].local.handler, loop.exchanges[exchange].local.task == nil,
-            let request = localRequest(exchange, &loop)
+            let request = receivedRequest(exchange, &loop)
         else { return loop.fail(exchange, .localFailed) }
         loop.downstreams.arm(
             loop.exchanges[exchange].downstream, at: loop.now &+ LocalLimits.timeout.boundedNanoseconds, &loop.context)
@@ -51,15 +55,25 @@ extension RequestForwarder {
         }
     }
 
-    /// Parses the stored head again.
-    private static func localRequest(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> LocalRequest? {
-        let bytes = unsafe loop.exchanges[exchange].forwarding.head.bytes
+    /// The request with the client's head, or with the one for the upstream, which the echo shows.
+    private static func receivedRequest(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> LocalRequest? {
+        let head = loop.exchanges[exchange].local.head
+        guard head.isEmpty else {
+            return unsafe head.withUnsafeBufferPointer { unsafe localRequest(exchange, $0, isEcho: false, &loop) }
+        }
+        return unsafe localRequest(exchange, loop.exchanges[exchange].forwarding.head.bytes, isEcho: true, &loop)
+    }
+
+    /// Parses a head again.
+    private static func localRequest(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, isEcho: Bool, _ loop: inout LoopState
+    ) -> LocalRequest? {
         var parser = RequestParser(maximumHeadBytes: max(bytes.count + 1, 64 * 1024))
         var parsed = RequestHead(
             maximumFields: max(512, loop.context.snapshot.limits.headerFields &+ LocalLimits.ownFields))
         guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
-        // What the echo gets is the head for an upstream, which was noted as the client sent it.
-        if loop.context.tracing.isOn, loop.exchanges[exchange].forwarding.cluster.isNone {
+        // That for an upstream was noted as the client sent it.
+        if loop.context.tracing.isOn, !isEcho {
             unsafe RequestTracing.noteHead(of: exchange, parsed, bytes, &loop)
         }
         func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
@@ -81,9 +95,9 @@ extension RequestForwarder {
         var request = LocalRequest(
             // The echo shows what an upstream gets; all other handlers see the path as it was matched.
             method: text(parsed.methodText),
-            path: loop.exchanges[exchange].forwarding.cluster.isNone
-                ? unsafe String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self)
-                : text(parsed.path),
+            path: isEcho
+                ? text(parsed.path)
+                : unsafe String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self),
             query: String(text(parsed.query).dropFirst()),
             fields: fields, body: loop.exchanges[exchange].heldBody.array,
             bodyBytes: loop.exchanges[exchange].body.count,
@@ -141,11 +155,7 @@ extension RequestForwarder {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        if loop.exchanges[exchange].response.rules.isSet {
-            loop.editResponse(of: exchange, isOwn: loop.exchanges[exchange].forwarding.cluster.isNone)
-        }
-        if loop.exchanges[exchange].credential.setsCookie { loop.setCookies(of: exchange) }
-        RateLimitFields.append(of: exchange, &loop)
+        loop.endHead(of: exchange, from: 0, loop.exchanges[exchange].isEcho ? .upstream : .own)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

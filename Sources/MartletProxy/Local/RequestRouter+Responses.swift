@@ -31,9 +31,7 @@ extension RequestRouter {
         unsafe noteHead(exchange, bytes, &loop)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         loop.exchanges[exchange].record.reason = loop.context.counters.reason(failure)
-        loop.exchanges[exchange].forwarding.head.removeAll()
-        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
-        RequestForwarder.beginLocal(exchange, { await pages.denial(failure, $0) }, &loop)
+        unsafe RequestForwarder.beginLocal(exchange, bytes, { await pages.denial(failure, $0) }, &loop)
     }
 }
 

@@ -170,16 +170,15 @@ final class CrossOriginFields: Sendable {
         var hasStatus = false
         ResponseFieldRules.forEachLine(of: head) { line in
             if isOwn, ResponseFieldRules.names(line, Self.statusName) { hasStatus = true }
-            if line.count <= 2 {
-                if isOwn { appendOwn(hasStatus: hasStatus, to: &out) } else { out += lines }
-                if !varies { out += Self.varyLine }
-            } else if !isOwn, ResponseFieldRules.begins(line, with: Self.access) {
+            if !isOwn, ResponseFieldRules.begins(line, with: Self.access) {
                 return
             } else if ResponseFieldRules.names(line, Self.vary) {
                 varies = varies || Self.namesOrigin(line)
             }
             ResponseFieldRules.append(line, to: &out)
         }
+        if isOwn { appendOwn(hasStatus: hasStatus, to: &out) } else { out += lines }
+        if !varies { out += Self.varyLine }
     }
 
     /// Appends the lines of a response of the gateway itself, of which an allowed page may read more.

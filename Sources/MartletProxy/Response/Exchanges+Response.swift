@@ -13,6 +13,7 @@ extension Exchanges {
         let timeout =
             self[exchange].body.isComplete
             ? self[exchange].forwarding.responseTimeout : self[exchange].forwarding.idleTimeout
+        self[exchange].forwarding.sentAt = context.now
         upstreams.arm(upstream, at: context.now &+ timeout, &context)
     }
 

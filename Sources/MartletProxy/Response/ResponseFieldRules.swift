@@ -31,50 +31,11 @@ final class ResponseFieldRules: Sendable {
         removed = configuration.remove.map { Array($0.utf8) }
     }
 
-    /// The head of an upstream's response, which is the last of those in `bytes`, with its fields set and removed.
-    func edited(lastHeadIn bytes: Span<UInt8>) -> [UInt8] {
-        Self.edited(bytes, isOwn: false) { head, out in edit(head, isOwn: false, into: &out) }
-    }
-
-    /// A whole response of the gateway itself, with fields set: its own fields stay.
-    func edited(ownResponse bytes: Span<UInt8>) -> [UInt8] {
-        Self.edited(bytes, isOwn: true) { head, out in edit(head, isOwn: true, into: &out) }
-    }
-
-    /// Bytes that were written for a client, with the head of the final response edited.
-    ///
-    /// - Parameter isOwn: whether that head is the first of them, and a body may follow; otherwise it is the last.
-    static func edited(
-        _ bytes: Span<UInt8>, isOwn: Bool, _ edit: (_ head: Span<UInt8>, _ out: inout [UInt8]) -> Void
-    ) -> [UInt8] {
-        var (start, end) = (0, bytes.count)
-        if isOwn {
-            end = 0
-            while end < bytes.count, !isEndOfHead(bytes, at: end) { end += 1 }
-        } else {
-            start = max(bytes.count - 5, 0)
-            while start > 0, !isEndOfHead(bytes, at: start) { start -= 1 }
-        }
-        var out: [UInt8] = []
-        out.reserveCapacity(bytes.count + 256)
-        append(bytes.extracting(0..<start), to: &out)
-        edit(bytes.extracting(start..<end), &out)
-        append(bytes.extracting(end..<bytes.count), to: &out)
-        return out
-    }
-
-    /// Whether an empty line ends before an offset.
-    private static func isEndOfHead(_ bytes: Span<UInt8>, at offset: Int) -> Bool {
-        offset >= 4 && bytes[offset - 1] == 0x0A && bytes[offset - 2] == 0x0D && bytes[offset - 3] == 0x0A
-    }
-
-    private func edit(_ head: Span<UInt8>, isOwn: Bool, into out: inout [UInt8]) {
+    /// The lines of a head with fields set and removed.
+    /// - Parameter isOwn: whether the head is one of the gateway itself, whose fields stay.
+    func edit(_ head: Span<UInt8>, isOwn: Bool, into out: inout [UInt8]) {
         var present = [Bool](repeating: false, count: set.count)
         Self.forEachLine(of: head) { line in
-            // The empty line: the fields that are set come before it.
-            if line.count <= 2 {
-                for (index, field) in set.enumerated() where !present[index] { out += field.line }
-            }
             let index = set.firstIndex { Self.names(line, $0.name) }
             if let index, isOwn, !set[index].replacesOwn {
                 present[index] = true
@@ -83,6 +44,7 @@ final class ResponseFieldRules: Sendable {
             }
             Self.append(line, to: &out)
         }
+        for (index, field) in set.enumerated() where !present[index] { out += field.line }
     }
 
     /// Calls a function with each line, which includes its line break.

@@ -85,9 +85,11 @@ extension ResponseReader {
         case .reject: loop.rejectResponse(upstream, "upstream.unexpected_interim_answer")
         case .discard: break
         case .forward:
+            let start = loop.context.scratch.pending[exchange].count
             unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeInterim(
                 response, bytes, into: &loop.context.scratch.pending[exchange])
-            if loop.context.snapshot.hasBrowser { cutCookies(exchange, &loop) }
+            if response.fields.has(.setCookie) { loop.cutCookies(of: exchange, from: start) }
+            loop.context.scratch.pending[exchange].append("\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
     }
@@ -111,18 +113,25 @@ extension ResponseReader {
             isStream: loop.exchanges[exchange].isStream,
             closes: !loop.exchanges[exchange].request.keepsAlive || loop.isDraining
                 || !loop.exchanges[exchange].body.isComplete)
+        let start = loop.context.scratch.pending[exchange].count
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).write(
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        if loop.exchanges[exchange].response.rules.isSet { loop.editResponse(of: exchange, isOwn: false) }
-        if loop.context.snapshot.editsHeads { editHead(exchange, &loop) }
+        endHead(exchange, from: start, &loop)
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)
         } else {
             loop.upstreams[upstream].phase = .body
         }
+    }
+
+    /// Ends the head of an upstream's response.
+    @inline(__always)
+    func endHead(_ exchange: Handle<Exchange>, from start: Int, _ loop: inout LoopState) {
+        if loop.context.snapshot.editsHeads { SelectedLines.note(status: response.status, exchange, &loop) }
+        loop.endHead(of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream)
     }
 
     /// A response counts as a failure of its endpoint: whether the request is sent again instead of forwarding it.

@@ -283,11 +283,9 @@ extension RequestRouter {
         _ loop: inout LoopState
     ) {
         unsafe loop.exchanges[exchange].record.texts.set(path: bytes[head.path])
-        loop.exchanges[exchange].forwarding.head.removeAll()
-        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
         guard loop.exchanges[exchange].body.restrict(to: LocalLimits.bodyBytes) else {
             return loop.reject(exchange, .bodyTooLarge)
         }
-        RequestForwarder.beginLocal(exchange, handler, &loop)
+        unsafe RequestForwarder.beginLocal(exchange, bytes, handler, &loop)
     }
 }

@@ -44,7 +44,7 @@ struct PipeDrain {
 extension Exchange {
     /// Whether the head for the upstream was sent completely.
     @inline(__always)
-    var hasSentHead: Bool { forwarding.headSent == forwarding.head.count }
+    var hasSentHead: Bool { forwarding.head.isSent }
 
     /// Whether the rest of the request's body may be spliced.
     @inline(__always)

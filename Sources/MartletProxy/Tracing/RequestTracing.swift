@@ -9,10 +9,6 @@ internal import MartletTracing
 /// Records the spans of sampled requests, and writes trace contexts for upstreams. Nothing of it is called while
 /// ``LoopTracing/isOn`` is false.
 enum RequestTracing {
-    /// The field with which a head ends, from its span's ID on, and the empty line.
-    private static let tailBytes = 23
-    private static let lineBytes = 70
-
     /// Notes what a trusted proxy says about a request's trace. A context that is invalid is none.
     @inline(never)
     static func noteParent(
@@ -26,7 +22,7 @@ enum RequestTracing {
         loop.context.tracing.note(parent, state: state, of: exchange)
     }
 
-    /// Ends the head for an upstream with the context of its trace.
+    /// Adds the context of its trace to the head for an upstream.
     @inline(never)
     static func writeFields(
         _ exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
@@ -35,18 +31,8 @@ enum RequestTracing {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let started = unsafe lent.pointee.record.started
         guard let identity = loop.context.tracing.identity(of: exchange, started: started) else { return }
-        // The empty line comes behind.
-        unsafe lent.pointee.forwarding.head.truncate(to: lent.pointee.forwarding.head.count &- 2)
-        if loop.context.tracing.isKept(exchange) {
-            let state = loop.context.tracing.state(of: exchange)
-            if !state.isEmpty {
-                unsafe lent.pointee.forwarding.head.append("tracestate: ")
-                unsafe lent.pointee.forwarding.head.append(state)
-                unsafe lent.pointee.forwarding.head.append("\r\n")
-            }
-        }
-        unsafe lent.pointee.forwarding.head.append(
-            traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
+        let state = loop.context.tracing.isKept(exchange) ? loop.context.tracing.state(of: exchange) : []
+        unsafe lent.pointee.forwarding.head.append(identity, state: state)
         guard identity.isSampled else { return }
         unsafe noteHead(of: exchange, head, bytes, &loop)
     }
@@ -137,7 +123,7 @@ extension RequestTracing {
         let number = loop.exchanges[exchange].forwarding.attempts
         let id = trace.nextSpan()
         let lent = unsafe loop.exchanges.all.address(of: exchange)
-        guard unsafe replaceSpan(in: &lent.pointee.forwarding.head, by: id) else { return }
+        guard unsafe lent.pointee.forwarding.head.replaceSpan(by: id) else { return }
         let known = loop.upstreams.directory.endpoints[Int(endpoint)]
         let upstream = loop.upstreams.directory.clusters[Int(loop.exchanges[exchange].forwarding.cluster)].upstream
         var attributes = [
@@ -151,7 +137,7 @@ extension RequestTracing {
         if let (host, port) = known.address.hostAndPort {
             attributes += [SpanAttribute("server.address", host), SpanAttribute("server.port", Int(port))]
             let authority = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
-            let path = unsafe path(of: lent.pointee.forwarding.head.bytes)
+            let path = unsafe lent.pointee.forwarding.head.path
             attributes.append(SpanAttribute("url.full", OwnToken.masked("\(scheme)://\(authority)\(path)")))
         } else {
             attributes.append(SpanAttribute("server.address", String(decoding: known.text, as: UTF8.self)))
@@ -183,27 +169,6 @@ extension RequestTracing {
         if let error { span.attributes.append(SpanAttribute("error.type", error)) }
         span.hasFailed = error != nil
         return span
-    }
-
-    /// Replaces the span in the context with which a head ends.
-    /// - Returns: whether it ends with one.
-    private static func replaceSpan(in head: inout ByteBuffer, by span: SpanID) -> Bool {
-        let count = head.count
-        guard count > lineBytes + 2 else { return false }
-        let name = unsafe UnsafeBufferPointer(rebasing: head.bytes[(count - lineBytes - 2)...])
-        guard unsafe name.prefix(15).elementsEqual("traceparent: 00".utf8) else { return false }
-        let isSampled = unsafe head.bytes[count - 5] == 0x31
-        head.truncate(to: count - tailBytes)
-        head.append(sixteenDigits: span.number)
-        if isSampled { head.append("-01\r\n\r\n") } else { head.append("-00\r\n\r\n") }
-        return true
-    }
-
-    /// The path that an upstream gets, without the query.
-    private static func path(of head: UnsafeBufferPointer<UInt8>) -> String {
-        let target = unsafe head.prefix { $0 != 0x0D }.split(separator: 0x20, maxSplits: 2)
-        guard unsafe target.count > 1 else { return "" }
-        return unsafe String(decoding: target[1].prefix { $0 != 0x3F }, as: UTF8.self)
     }
 
     /// The method, as far as it is a known one.

@@ -23,7 +23,6 @@ extension Exchanges {
         // What follows the head is not a body: it ends with the connection.
         self[exchange].body.isComplete = false
         self[exchange].forwarding.head.release()
-        self[exchange].forwarding.headSent = 0
         upstreams[upstream].phase = .body
         upstreams[upstream].response.framing = .untilClose
         upstreams[upstream].response.keepsAlive = false

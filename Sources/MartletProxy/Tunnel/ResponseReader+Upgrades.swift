@@ -10,7 +10,7 @@ extension ResponseReader {
     ) {
         let exchange = loop.upstreams[upstream].exchange
         let tunnel = loop.exchanges[exchange].tunnel
-        guard loop.exchanges[exchange].forwarding.headSent == loop.exchanges[exchange].forwarding.head.count,
+        guard loop.exchanges[exchange].forwarding.head.isSent,
             unsafe loop.exchanges.tunnels[tunnel].offer.matches(response, bytes.span)
         else {
             return loop.rejectResponse(upstream, "upstream.unexpected_upgrade")
@@ -30,11 +30,11 @@ extension ResponseReader {
     mutating func writeSwitch(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
+        let start = loop.context.scratch.pending[exchange].count
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeSwitch(
             response, bytes, to: loop.exchanges.tunnels[loop.exchanges[exchange].tunnel].offer.name.bytes,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
-        if loop.exchanges[exchange].response.rules.isSet { loop.editResponse(of: exchange, isOwn: false) }
-        if loop.context.snapshot.editsHeads { editHead(exchange, &loop) }
+        endHead(exchange, from: start, &loop)
         loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
     }
 }

@@ -23,9 +23,9 @@ extension Exchanges {
         _ exchange: Handle<Exchange>, _ endpoint: EndpointIndex, _ upstreams: inout UpstreamConnections,
         _ context: inout LoopContext
     ) {
-        guard self[exchange].forwarding.hostLine.end > 0 else { return }
+        guard self[exchange].forwarding.head.hostLine.end > 0 else { return }
         let lent = unsafe all.address(of: exchange)
-        unsafe lent.pointee.forwarding.fillInHost(
+        unsafe lent.pointee.forwarding.head.fillInHost(
             upstreams.directory.endpoints[Int(endpoint)].hostValue, scratch: &context.scratch.rewrittenHead)
     }
 
@@ -76,7 +76,7 @@ extension Exchanges {
             return true
         }
         let exchange = upstreams[upstream].exchange
-        return !exchange.isNone && self[exchange].forwarding.headSent < self[exchange].forwarding.head.count
+        return !exchange.isNone && !self[exchange].forwarding.head.isSent
     }
 
     /// Encrypts the head first, then the body.
@@ -86,8 +86,7 @@ extension Exchanges {
         // While the kernel accepts nothing, nothing more is encrypted.
         guard upstreams[upstream].transport.output.count < Watermark.high else { return true }
         let exchange = upstreams[upstream].exchange
-        let head = unsafe UnsafeBufferPointer(
-            rebasing: self[exchange].forwarding.head.bytes[self[exchange].forwarding.headSent...])
+        let head = unsafe self[exchange].forwarding.head.unsent
         do throws(TLSError) {
             if head.count > 0 { try unsafe upstreams[upstream].transport.engine?.send(head) }
             if !upstreams[upstream].output.isEmpty {
@@ -97,7 +96,7 @@ extension Exchanges {
             sendFailed(upstream, &upstreams, &context)
             return false
         }
-        self[exchange].forwarding.headSent = self[exchange].forwarding.head.count
+        self[exchange].forwarding.head.sent = self[exchange].forwarding.head.count
         upstreams[upstream].output.release()
         upstreams[upstream].transport.engine?.dequeueCiphertext(into: &upstreams[upstream].transport.output)
         return true
@@ -134,7 +133,7 @@ extension Exchanges {
         upstreams[upstream].output.removeAll()
         upstreams[upstream].transport.isReadClosed = true
         let exchange = upstreams[upstream].exchange
-        self[exchange].forwarding.headSent = self[exchange].forwarding.head.count
+        self[exchange].forwarding.head.sent = self[exchange].forwarding.head.count
         upstreams.markReady(upstream, &context)
     }
 
@@ -154,7 +153,7 @@ extension Exchanges {
             upstreams[upstream].kind == .http1
             && upstreams[upstream].response.canBeReused(
                 isBodyComplete: self[exchange].body.isComplete,
-                isHeadSent: self[exchange].forwarding.headSent == self[exchange].forwarding.head.count,
+                isHeadSent: self[exchange].forwarding.head.isSent,
                 unsent: upstreams.unsent(upstream), isReadClosed: upstreams[upstream].transport.isReadClosed)
         if isReusable { upstreams.returnToPool(upstream, &context) } else { upstreams.close(upstream, &context) }
     }

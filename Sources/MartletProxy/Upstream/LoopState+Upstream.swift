@@ -8,7 +8,7 @@ extension LoopState {
     mutating func attach(_ exchange: Handle<Exchange>, to upstream: Handle<UpstreamConnection>) {
         exchanges[exchange].upstream = upstream
         exchanges[exchange].responder = .upstream
-        exchanges[exchange].forwarding.headSent = 0
+        exchanges[exchange].forwarding.head.sent = 0
         exchanges[exchange].forwarding.stopPending()
         upstreams[upstream].exchange = exchange
         upstreams.directory.began(upstreams[upstream].endpoint)
@@ -34,17 +34,15 @@ extension LoopState {
         }
         let exchange = upstreams[upstream].exchange
         guard !exchange.isNone, upstreams[upstream].phase != .connecting else { return }
-        let headLeft = exchanges[exchange].forwarding.head.count &- exchanges[exchange].forwarding.headSent
-        guard headLeft > 0 || !upstreams[upstream].output.isEmpty else { return }
-        let head = unsafe UnsafeBufferPointer(
-            rebasing: exchanges[exchange].forwarding.head.bytes[exchanges[exchange].forwarding.headSent...])
+        let head = unsafe exchanges[exchange].forwarding.head.unsent
+        guard head.count > 0 || !upstreams[upstream].output.isEmpty else { return }
         let body = unsafe upstreams[upstream].output.bytes
         guard let sent = unsafe upstreams[upstream].transport.send(head, body) else {
             return exchanges.sendFailed(upstream, &upstreams, &context)
         }
         if sent == 0 { return }
-        let ofHead = min(sent, headLeft)
-        exchanges[exchange].forwarding.headSent &+= ofHead
+        let ofHead = min(sent, head.count)
+        exchanges[exchange].forwarding.head.sent &+= ofHead
         upstreams[upstream].output.consume(sent &- ofHead)
         if upstreams[upstream].output.isEmpty { upstreams[upstream].output.release() }
         if !exchanges[exchange].body.isComplete { exchanges.armResponseTimeout(upstream, &upstreams, &context) }

@@ -60,7 +60,7 @@ extension RequestForwarder {
         streams.slots[streamID] = upstream.index
         loop.upstreams[upstream].stream.id = streamID
         loop.upstreams[upstream].stream.hasEndedRequest = ends
-        loop.exchanges[exchange].forwarding.headSent = loop.exchanges[exchange].forwarding.head.count
+        loop.exchanges[exchange].forwarding.head.sent = loop.exchanges[exchange].forwarding.head.count
         loop.upstreams.arm(connection, at: .max, &loop.context)
         loop.upstreams[upstream].expectResponse()
         loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)

@@ -12,15 +12,12 @@ struct Forwarding: ~Copyable {
     var attempts = 0
     /// For balancing by hash.
     var hash: UInt64 = 0
-    /// The head for the upstream; kept until a response arrives, so that the request can be retried.
-    var head = ByteBuffer()
-    /// How much of `head` was sent.
-    var headSent = 0
-    /// Offsets of the `Host` line in `head` that gets the endpoint's name; zeros where another one is written.
-    var hostLine: (start: Int, end: Int) = (0, 0)
+    var head = UpstreamHead()
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0
     var idleTimeout: Int64 = 0
+    /// When the last part of it was sent to the endpoint.
+    var sentAt: Int64 = 0
     /// It waits before it is sent to an endpoint (``DelayedRequests``).
     var isWaiting = false
     /// Where it is counted as under way, if its upstream counts requests.
@@ -38,8 +35,7 @@ struct Forwarding: ~Copyable {
         endpoint = .none
         attempts = 0
         hash = 0
-        head.removeAll()
-        headSent = 0
+        head.begin()
         isWaiting = false
     }
 
@@ -88,7 +84,7 @@ struct Forwarding: ~Copyable {
     }
 }
 
-/// What the upstream and its endpoint add to a head.
+/// What it is balanced by.
 extension Forwarding {
     /// Sets the hash for balancing, of all values of a header (FNV-1a); 0 without the header, or if it is empty.
     @inline(never)
@@ -114,24 +110,4 @@ extension Forwarding {
     /// Sets the hash for balancing, of a client's address, as a split of a route counts it; 0 without one.
     @inline(never)
     mutating func setHash(ofAddress bytes: [UInt8]) { hash = RouteSplit.key(ofAddress: bytes) }
-
-    /// Fills in `Host` with the name of the endpoint, unless the head has the client's line: a reload between two
-    /// attempts may have changed which one the upstream gets.
-    ///
-    /// - Parameter scratch: is overwritten.
-    mutating func fillInHost(_ name: [UInt8], scratch: inout ByteBuffer) {
-        let line = hostLine
-        guard line.end > 0 else { return }
-        scratch.removeAll()
-        let old = unsafe head.bytes
-        unsafe scratch.append(unsafe UnsafeBufferPointer(rebasing: old[..<line.start]))
-        scratch.append("Host: ")
-        scratch.append(name)
-        scratch.append("\r\n")
-        let end = scratch.count
-        unsafe scratch.append(unsafe UnsafeBufferPointer(rebasing: old[line.end...]))
-        hostLine = (line.start, end)
-        head.removeAll()
-        unsafe head.append(unsafe scratch.bytes)
-    }
 }

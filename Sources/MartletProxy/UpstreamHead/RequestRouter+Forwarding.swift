@@ -37,9 +37,10 @@ extension RequestRouter {
         }
         if hasSeveral {
             if loop.context.tracing.isOn { unsafe RequestTracing.writeFields(exchange, head, bytes, &loop) }
-            if loop.context.snapshot.compiledRoutes[route].hasMirror {
-                unsafe mirror(exchange, route: route, bytes, &loop)
-            }
+        }
+        loop.exchanges[exchange].forwarding.head.end()
+        if hasSeveral, loop.context.snapshot.compiledRoutes[route].hasMirror {
+            unsafe mirror(exchange, route: route, bytes, &loop)
         }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
@@ -113,7 +114,6 @@ extension RequestRouter {
         if written.isRejected { return .badPath }
         if written.isLoop { return .loop }
         unsafe lent.pointee.headerRules.begin(route: request.route, rules: written.rules)
-        unsafe lent.pointee.forwarding.hostLine = written.hostLine
         return .written
     }
 }

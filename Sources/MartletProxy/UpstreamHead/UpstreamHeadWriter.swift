@@ -12,40 +12,39 @@ enum UpstreamHeadWriter {
     struct Written {
         /// The rules that decide about the request's trailers, too.
         let rules: RequestFieldFilter.Rules
-        /// Offsets of the `Host` line into which the endpoint's name is to be filled; 0 without one.
-        var hostLine: (start: Int, end: Int) = (0, 0)
         /// The rewritten path is none that an upstream may get: the head must not be sent.
         var isRejected = false
         /// This gateway has forwarded the request already: the head must not be sent.
         var isLoop = false
     }
 
-    /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields.
+    /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields. It is left open, for those of its trace.
     ///
     /// - Parameters:
     ///   - head: lent `inout`, though it is only read: one that a function borrows is copied for it.
     ///   - bytes: those that the head was parsed from.
     ///   - origin: the client's connection; lent like the head.
     ///   - trailers: gets the names that are announced to the upstream.
-    ///   - buffer: gets the head instead of what it holds.
+    ///   - result: gets the head instead of what it holds.
     @inline(__always)
     static func write(
         _ request: ForwardedRequest, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
         from origin: inout DownstreamOrigin, _ snapshot: Snapshot, trailers: inout RequestTrailers,
-        into buffer: inout ByteBuffer
+        into result: inout UpstreamHead
     ) -> Written {
         let rules = snapshot.compiledRoutes[request.route].rewriting.applied(
             to: request, isTrusted: origin.address.isTrusted, isSecure: origin.rules.isSecure)
         var written = Written(rules: rules)
         // Taken out of its owner: the offsets of a local stay in registers.
-        var out = buffer.take()
+        var out = result.takeMemory()
         out.removeAll()
+        var hostLine = (start: 0, end: 0)
         let isRequestLineKept = passesRequestLine(request, &head, snapshot)
         var filter = RequestFieldFilter(isRequestLineKept ? rules.union(.keepsHost) : rules)
         if isRequestLineKept {
             filter.begin(with: requestLine(of: &head))
         } else {
-            unsafe writeRequestLine(
+            hostLine = unsafe writeRequestLine(
                 &written, &head, bytes, path: request.path, snapshot, request.route, request.upstream, into: &out)
         }
         unsafe writeFields(&filter, request, &head, bytes, snapshot, isRequestLineKept, into: &out)
@@ -53,7 +52,7 @@ enum UpstreamHeadWriter {
             written.isLoop = unsafe review(filter, request, &head, bytes, snapshot, into: &out)
         }
         if filter.isHostMissing {
-            written.hostLine = unsafe writeHost(
+            hostLine = unsafe writeHost(
                 bytes[head.authority], snapshot, request.route, request.upstream, into: &out)
         }
         if !request.framing.isNone {
@@ -77,8 +76,7 @@ enum UpstreamHeadWriter {
         unsafe out.append(request.requestID)
         out.append("\r\n")
         unsafe out.append(request.identity)
-        out.append("\r\n")
-        swap(&out, &buffer)
+        result.take(&out, hostLine: hostLine)
         return written
     }
 
@@ -98,7 +96,7 @@ enum UpstreamHeadWriter {
         _ written: inout Written, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
         path: UnsafeBufferPointer<UInt8>,
         _ snapshot: Snapshot, _ route: Int, _ upstream: Int, into out: inout ByteBuffer
-    ) {
+    ) -> (start: Int, end: Int) {
         unsafe out.append(bytes[head.methodText])
         out.append(" ")
         if let rewrite = snapshot.compiledRoutes[route].rewritesTarget ? snapshot.routes.routes[route].rewrite : nil {
@@ -110,7 +108,7 @@ enum UpstreamHeadWriter {
             if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
         }
         out.append(" HTTP/1.1\r\n")
-        written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, route, upstream, into: &out)
+        return unsafe writeHost(bytes[head.authority], snapshot, route, upstream, into: &out)
     }
 
     /// Writes the normalized path, its prefix stripped where the route says so.
@@ -124,7 +122,7 @@ enum UpstreamHeadWriter {
         unsafe out.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
     }
 
-    /// Writes `Host`; the endpoint's name is filled in later (``Forwarding/fillInHost(_:scratch:)``), also where the
+    /// Writes `Host`; the endpoint's name is filled in later (``UpstreamHead/fillInHost(_:scratch:)``), also where the
     /// client has sent none.
     /// - Returns: the offsets of a line that is to be filled in, or zeros.
     @inline(never)

@@ -148,7 +148,7 @@ import Testing
 
         func apply(to forwarded: BenchExchange, _ loop: inout LoopState) {
             switch self {
-            case .head: loop.exchanges[forwarded.exchange].forwarding.headSent = 0
+            case .head: loop.exchanges[forwarded.exchange].forwarding.head.sent = 0
             case .input: loop.downstreams[forwarded.downstream].reader.input.append("left")
             case .output: loop.upstreams[forwarded.upstream].output.append("left")
             case .pipe: loop.downstreams[forwarded.downstream].pipe = PipeHandle(index: 0)

@@ -133,7 +133,7 @@ extension BrowserRules {
         date.append("now")
         requestID.append("r1")
         unsafe failure.write(
-            into: &out, requestID: requestID.bytes, date: date, isHead: false, close: false, offersBasic: false)
+            into: &out, requestID: requestID.bytes, date: date, close: false)
         let lines = String(decoding: out.array, as: UTF8.self).split(separator: "\r\n" as Character)
         #expect(lines.contains("Cache-Control: no-store"))
         let shown = lines.filter { $0.hasPrefix("Location") || $0.hasPrefix("Set-Cookie") }

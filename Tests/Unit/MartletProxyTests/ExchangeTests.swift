@@ -33,8 +33,8 @@ import Testing
         exchange.forwarding.endpoint = EndpointIndex(rawValue: 2)
         exchange.forwarding.attempts = 3
         exchange.forwarding.hash = 5
-        exchange.forwarding.head.append("GET")
-        exchange.forwarding.headSent = 3
+        exchange.forwarding.head = UpstreamHead("GET".utf8)
+        exchange.forwarding.head.sent = 3
         exchange.response.start(status: 200, framing: .chunked, isHTTP10: false, isStream: false, closes: true)
         exchange.credential.provider = 1
         exchange.credential.revocationID = 6
@@ -79,8 +79,8 @@ import Testing
         exchange.begin(downstream: Self.downstream, now: 100)
         let (cluster, endpoint) = (exchange.forwarding.cluster, exchange.forwarding.endpoint)
         let (attempts, hash) = (exchange.forwarding.attempts, exchange.forwarding.hash)
-        let (head, headSent) = (exchange.forwarding.head.array, exchange.forwarding.headSent)
-        #expect(cluster.isNone && endpoint.isNone && attempts == 0 && hash == 0 && head == [] && headSent == 0)
+        let (head, headSent) = (exchange.forwarding.head.count, exchange.forwarding.head.sent)
+        #expect(cluster.isNone && endpoint.isNone && attempts == 0 && hash == 0 && head == 0 && headSent == 0)
     }
 
     @Test func `begins without the response and the record of the exchange before`() {

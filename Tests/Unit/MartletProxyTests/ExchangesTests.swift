@@ -44,7 +44,7 @@ import Testing
             loop.exchanges[first].responder = .local
             loop.exchanges[first].record.bytesIn = 3
             loop.exchanges[first].forwarding.attempts = 4
-            loop.exchanges[first].forwarding.head.append("head")
+            loop.exchanges[first].forwarding.head = UpstreamHead("head".utf8)
             loop.exchanges[first].response.start(status: 200, closes: true)
             loop.finish(first)
             loop.exchanges.all.reclaim()

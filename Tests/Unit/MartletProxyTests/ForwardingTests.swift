@@ -73,12 +73,12 @@ import Testing
         forwarding.endpoint = EndpointIndex(rawValue: 2)
         forwarding.attempts = 3
         forwarding.hash = 4
-        forwarding.headSent = 5
-        forwarding.head.append("GET / HTTP/1.1\r\n\r\n")
+        forwarding.head = UpstreamHead("GET / HTTP/1.1\r\n\r\n".utf8)
+        forwarding.head.sent = 5
         forwarding.begin()
         let (cluster, endpoint) = (forwarding.cluster, forwarding.endpoint)
         let (attempts, hash) = (forwarding.attempts, forwarding.hash)
-        let (head, headSent) = (forwarding.head.count, forwarding.headSent)
+        let (head, headSent) = (forwarding.head.count, forwarding.head.sent)
         #expect(cluster == ClusterIndex.none && endpoint == EndpointIndex.none)
         #expect(attempts == 0 && hash == 0 && head == 0 && headSent == 0)
     }
@@ -87,13 +87,11 @@ import Testing
     private func fillIn(
         _ names: [String], _ head: String, line: (start: Int, end: Int)
     ) -> (head: String, line: String, start: Int) {
-        var forwarding = Forwarding()
-        forwarding.head.append(text: head)
-        forwarding.hostLine = line
+        var head = UpstreamHead(head.utf8, hostLine: line)
         var scratch = ByteBuffer()
-        for name in names { forwarding.fillInHost(Array(name.utf8), scratch: &scratch) }
-        let bytes = forwarding.head.array
-        let (start, end) = forwarding.hostLine
+        for name in names { head.fillInHost(Array(name.utf8), scratch: &scratch) }
+        let bytes = unsafe Array(head.bytes)
+        let (start, end) = head.hostLine
         let hostLine = String(decoding: bytes[start..<end], as: UTF8.self)
         return (String(decoding: bytes, as: UTF8.self), hostLine, start)
     }

@@ -182,7 +182,7 @@ import Testing
             let exchange = bench.begin(BenchText.get, on: client.downstream)
             bench.run { loop in
                 if number == 2 { loop.exchanges[exchange].local.handler = { _ in LocalHandlingTests.text } }
-                loop.exchanges[exchange].forwarding.head.append("no head")
+                loop.exchanges[exchange].local.head = Array("no head".utf8)
                 loop.exchanges[exchange].responder = .local
                 RequestForwarder.startLocal(exchange, &loop)
             }

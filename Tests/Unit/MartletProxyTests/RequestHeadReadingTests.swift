@@ -95,13 +95,11 @@ import Testing
 
 @Suite struct `Host of an endpoint` {
     private func filled(_ names: [String], line: (start: Int, end: Int)) -> String {
-        var forwarding = Forwarding()
-        forwarding.head.append("GET / HTTP/1.1\r\nHost: \r\nAccept: x\r\n\r\n")
-        forwarding.hostLine = line
+        var head = UpstreamHead("GET / HTTP/1.1\r\nHost: \r\nAccept: x\r\n\r\n".utf8, hostLine: line)
         var scratch = ByteBuffer()
         scratch.append("left from before")
-        for name in names { forwarding.fillInHost(Array(name.utf8), scratch: &scratch) }
-        return String(decoding: forwarding.head.array, as: UTF8.self)
+        for name in names { head.fillInHost(Array(name.utf8), scratch: &scratch) }
+        return unsafe String(decoding: head.bytes, as: UTF8.self)
     }
 
     @Test(arguments: [["b"], ["b:8080", "c"], ["b", "a.longer.example", "c"]])

@@ -99,7 +99,7 @@ import Testing
         let changes: [(String, (inout Exchange) -> Void)] = [
             ("nothing was decided", { $0.responder = .none }), ("a local handler", { $0.responder = .local }),
             ("chunks", { $0.body.framing = .chunked }), ("a short rest", { $0.body.skip(1) }),
-            ("a part of the head", { $0.forwarding.headSent = 2 }),
+            ("a part of the head", { $0.forwarding.head.sent = 2 }),
             ("bytes of a failed upstream", holdByte),
         ]
         for (name, change) in [("", { (_: inout Exchange) in })] + changes {
@@ -107,8 +107,8 @@ import Testing
             exchange.responder = .upstream
             exchange.body.framing = .length(Self.long)
             exchange.body.expect()
-            exchange.forwarding.head.append("GET")
-            exchange.forwarding.headSent = 3
+            exchange.forwarding.head = UpstreamHead("GET".utf8)
+            exchange.forwarding.head.sent = 3
             change(&exchange)
             let canSplice = exchange.hasSpliceableBody
             #expect(canSplice == name.isEmpty, "\(name)")

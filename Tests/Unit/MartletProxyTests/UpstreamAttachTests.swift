@@ -12,7 +12,7 @@ import Testing
     private static let first = EndpointIndex(rawValue: 0)
 
     private func head(_ bench: LoopBench, _ exchange: Handle<Exchange>) -> String {
-        String(decoding: bench.run { $0.exchanges[exchange].forwarding.head.array }, as: UTF8.self)
+        String(decoding: bench.run { unsafe Array($0.exchanges[exchange].forwarding.head.bytes) }, as: UTF8.self)
     }
 
     // MARK: Attaching
@@ -44,7 +44,7 @@ import Testing
         let client = bench.openClient()
         let exchange = bench.admit(BenchText.get, on: client.downstream)
         let upstream = bench.run { $0.exchanges[exchange].upstream }
-        let headSent = bench.run { $0.exchanges[exchange].forwarding.headSent }
+        let headSent = bench.run { $0.exchanges[exchange].forwarding.head.sent }
         #expect(bench.phase(upstream) == .connecting && bench.due(upstream) == 2_000)
         #expect(headSent == 0 && bench.active() == 1)
     }
@@ -86,12 +86,11 @@ import Testing
         let payload = Payload.bytes(300_000)
         bench.run { loop in
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
-            loop.exchanges[exchange].forwarding.head.removeAll()
-            loop.exchanges[exchange].forwarding.head.append(payload)
+            loop.exchanges[exchange].forwarding.head = UpstreamHead(payload)
             loop.upstreams[server.upstream].output.append("body")
             loop.attach(exchange, to: server.upstream)
         }
-        let sent = bench.run { $0.exchanges[exchange].forwarding.headSent }
+        let sent = bench.run { $0.exchanges[exchange].forwarding.head.sent }
         #expect(sent > 0 && sent < payload.count && bench.output(server.upstream) == "body")
         var received = server.end.bytes()
         for _ in 0..<1000 where received.count < payload.count + 4 {
@@ -146,7 +145,7 @@ import Testing
             switch self {
             case .none, .closing: break
             case .body: loop.exchanges[forwarded.exchange].body.isComplete = false
-            case .head: loop.exchanges[forwarded.exchange].forwarding.headSent = 0
+            case .head: loop.exchanges[forwarded.exchange].forwarding.head.sent = 0
             case .unsent: loop.upstreams[forwarded.upstream].output.append("left")
             case .end: loop.upstreams[forwarded.upstream].transport.isReadClosed = true
             }
@@ -236,7 +235,7 @@ import Testing
         let forwarded = bench.forward()
         let mayHave = bench.run { loop in
             if hasBody { loop.upstreams[forwarded.upstream].output.append("left") }
-            if hasHead { loop.exchanges[forwarded.exchange].forwarding.headSent &-= 1 }
+            if hasHead { loop.exchanges[forwarded.exchange].forwarding.head.sent &-= 1 }
             return loop.exchanges.mayHaveUnsent(forwarded.upstream, &loop.upstreams)
         }
         #expect(mayHave == expected)

@@ -143,12 +143,12 @@ struct UpstreamHeadBench {
         origin.address.isTrusted = isTrusted
         origin.rules.isSecure = isSecure
         var trailers = RequestTrailers()
-        var out = ByteBuffer()
-        out.append("left from an earlier request")
+        var out = UpstreamHead("left from an earlier request".utf8)
         let written = unsafe UpstreamHeadWriter.write(
             request, &head, bytes, from: &origin, snapshot, trailers: &trailers, into: &out)
-        let result = out.array
-        let line = result[written.hostLine.start..<written.hostLine.end].dropLast(2)
+        out.end()
+        let (result, hostLine) = unsafe (Array(out.bytes), out.hostLine)
+        let line = result[hostLine.start..<hostLine.end].dropLast(2)
         return Outcome(
             text: String(decoding: result, as: UTF8.self), rules: written.rules,
             hostLine: String(decoding: line, as: UTF8.self),

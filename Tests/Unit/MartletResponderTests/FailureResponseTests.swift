@@ -32,13 +32,6 @@ import Testing
             ] + item.fields
         let written = WrittenFailure(item.failure)
         #expect(written.text == lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
-        #expect(written.bodyBytes == body.utf8.count)
-    }
-
-    @Test(arguments: FailureCase.all)
-    func `a response to HEAD has the same head and no body`(item: FailureCase) {
-        let (head, get) = (WrittenFailure(item.failure, isHead: true), WrittenFailure(item.failure))
-        #expect(head.text == "\(get.head)\r\n\r\n" && head.bodyBytes == 0 && get.bodyBytes == get.body.utf8.count)
     }
 
     @Test(arguments: FailureCase.all)
@@ -150,20 +143,19 @@ import Testing
     }
 
     @Test func `a caller of gRPC-Web gets a status that all of its clients read`() {
-        var failure = Failure.throttled("test.reason", retryAfter: 7)
-        failure.rateFields = "RateLimit: x"
+        let failure = Failure.throttled("test.reason", retryAfter: 7)
         var out = ByteBuffer()
         var date = ByteBuffer()
         var id = ByteBuffer()
         date.append("now")
         id.append("r1")
-        unsafe failure.writeStatus(
+        unsafe failure.writeStatusHead(
             as: .webText, into: &out, requestID: id.bytes, date: date, close: true, strictTransportSeconds: 9)
         #expect(
             String(decoding: out.array, as: UTF8.self) == """
                 HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web-text+proto\r\nCache-Control: no-store\r
                 Content-Length: 0\r\nGrpc-Status: 8\r\nGrpc-Message: throttled\r\nDate: now\r\nX-Request-Id: r1\r
-                Retry-After: 7\r\nRateLimit: x\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n\r\n
+                Retry-After: 7\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n
                 """)
         let redirect = Failure.movedToHTTPS(authority: [0x61], path: [0x2F], query: [], port: 443)
         #expect(!redirect.hasStatus(of: .web) && redirect.hasStatus(of: .http2) && failure.hasStatus(of: .web))
@@ -171,7 +163,7 @@ import Testing
 
     @Test func `a response is appended to what the buffer has`() {
         let (plain, appended) = (WrittenFailure(.noRoute), WrittenFailure(.noRoute, after: "before"))
-        #expect(appended.text == "before" + plain.text && appended.bodyBytes == plain.bodyBytes)
+        #expect(appended.text == "before" + plain.text)
     }
 
     @Test(arguments: ["", "0123456789abcdef0000000000000001"])
@@ -179,7 +171,7 @@ import Testing
         let written = WrittenFailure(.noRoute, requestID: requestID)
         #expect(written.head.hasSuffix("\r\nX-Request-Id: \(requestID)"))
         #expect(written.body.hasSuffix(#","request_id":"\#(requestID)"}"# + "\n"))
-        #expect(written.head.contains("\r\nContent-Length: \(written.bodyBytes)\r\n"))
+        #expect(written.head.contains("\r\nContent-Length: \(written.body.utf8.count)\r\n"))
     }
 
     // MARK: Errors of a body
@@ -201,7 +193,7 @@ import Testing
                 ["pointer": "/device/na~1me", "code": "too_long"], ["pointer": "/token", "code": "missing"],
                 ["pointer": "", "code": "malformed"],
             ])
-        #expect(failure.bodyErrors == errors && written.bodyBytes == written.body.utf8.count)
+        #expect(failure.bodyErrors == errors)
     }
 
     @Test func `a body without errors has no detail`() {

@@ -8,19 +8,17 @@ struct WrittenFailure {
     static let date = "Thu, 01 Jan 1970 00:00:01 GMT"
 
     let text: String
-    /// The size of the body that was reported.
-    let bodyBytes: Int
 
     /// The response for an HTTP client.
     init(
-        _ failure: Failure, isHead: Bool = false, close: Bool = false, offersBasic: Bool = false,
+        _ failure: Failure, close: Bool = false, offersBasic: Bool = false,
         strictTransportSeconds: Int64 = 0, after prefix: String = "", requestID: String = "r1"
     ) {
         var out = Self.buffer(prefix)
         let date = Self.buffer(Self.date)
         let id = Self.buffer(requestID)
-        bodyBytes = unsafe failure.write(
-            into: &out, requestID: id.bytes, date: date, isHead: isHead, close: close, offersBasic: offersBasic,
+        unsafe failure.write(
+            into: &out, requestID: id.bytes, date: date, close: close, offersBasic: offersBasic,
             strictTransportSeconds: strictTransportSeconds)
         text = String(decoding: out.array, as: UTF8.self)
     }
@@ -30,9 +28,9 @@ struct WrittenFailure {
         var out = Self.buffer(prefix)
         let date = Self.buffer(Self.date)
         let requestID = Self.buffer("r1")
-        unsafe failure.writeStatus(as: .http2, into: &out, requestID: requestID.bytes, date: date)
+        unsafe failure.writeStatusHead(as: .http2, into: &out, requestID: requestID.bytes, date: date)
+        out.append("\r\n")
         text = String(decoding: out.array, as: UTF8.self)
-        bodyBytes = 0
     }
 
     private static func buffer(_ text: String) -> ByteBuffer {
