@@ -17,7 +17,7 @@ extension EventLoop {
             guard let exchange = loop.exchanges.all.handle(at: index) else { continue }
             if loop.exchanges[exchange].response.rules.deadline <= loop.now, endsByRoute(exchange) { continue }
             if loop.exchanges[exchange].credential.end <= unixMilliseconds {
-                loop.exchanges.endCredential(exchange, isRevoked: false, &loop.context)
+                loop.exchanges[exchange].endCredential(isRevoked: false, &loop.context)
             }
             if loop.exchanges[exchange].credential.decision >= 0,
                 CredentialWatch.isLong(since: loop.exchanges[exchange].record.started, at: loop.now)
@@ -62,7 +62,7 @@ extension EventLoop {
 
     /// Ends an exchange because its credential was revoked.
     mutating func markRevoked(_ exchange: Handle<Exchange>) {
-        loop.exchanges.endCredential(exchange, isRevoked: true, &loop.context)
+        loop.exchanges[exchange].endCredential(isRevoked: true, &loop.context)
         credentialWatch.checkSoon()
     }
 

@@ -61,7 +61,7 @@ extension EventLoop {
             let authentication = AuthenticationContext(
                 now: loop.time.unixTime,
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
-                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+                client: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
                 request: target.facts(of: loop.exchanges[exchange].record.texts))
             loop.verifier.submit(
                 Verifier.Job(

@@ -14,7 +14,7 @@ extension EventLoop {
     mutating func submitVerification(
         _ request: VerificationRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>
     ) {
-        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
         if let rejection = request.rejection(of: network) { return unsafe reject(exchange, rejection, bytes) }
         let client = loop.downstreams.clientSide(of: exchange, &loop.exchanges)
         let chain: [[UInt8]]
@@ -34,7 +34,7 @@ extension EventLoop {
                 now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
                 client: network,
                 address: request.form == .session || request.form == .cookie
-                    ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
+                    ? loop.exchanges[exchange].clientAddress(&loop.downstreams) : [],
                 request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
                 certificateChain: chain),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
@@ -136,7 +136,7 @@ extension EventLoop {
             in: AuthenticationContext(
                 now: loop.time.unixTime,
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
-                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+                client: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
                 request: provider?.facts(of: loop.exchanges[exchange].record.texts, head: head)))
     }
 

@@ -97,7 +97,7 @@ extension RequestRouter {
         loop.exchanges[exchange].response.start(
             status: 200, closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
         loop.context.scratch.pending[exchange].removeAll()
-        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
+        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             LocalResponse(status: 200, fields: [], body: []), date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
         loop.context.scratch.pending[exchange].append("Cache-Control: no-store\r\n")

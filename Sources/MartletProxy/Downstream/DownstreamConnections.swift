@@ -25,7 +25,7 @@ struct DownstreamConnections: ~Copyable {
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(all.address(of: handle)) }
         @inline(__always)
-        nonmutating unsafeMutableAddress { unsafe all.address(of: handle) }
+        unsafeMutableAddress { unsafe all.address(of: handle) }
     }
 }
 

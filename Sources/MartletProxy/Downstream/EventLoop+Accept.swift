@@ -86,7 +86,7 @@ extension EventLoop {
         guard loop.downstreams[downstream].isAlive else { return }
         readDownstream(downstream)
         guard loop.downstreams[downstream].isAlive else { return }
-        if loop.exchanges.isFinalRequest(downstream, &loop.downstreams) {
+        if loop.downstreams.isFinalRequest(downstream, &loop.exchanges) {
             loop.downstreams.acceptor.deferRegistration(of: downstream, since: loop.now)
         } else if !loop.downstreams.register(downstream, &loop.context) {
             loop.abandon(downstream)

@@ -54,13 +54,13 @@ extension EventLoop {
 
     mutating func readDownstream(_ downstream: Handle<DownstreamConnection>) {
         for _ in 0..<EventLoop.readBatch {
-            guard loop.exchanges.wantsInput(downstream, &loop.downstreams) else {
+            guard loop.downstreams.wantsInput(downstream, &loop.exchanges) else {
                 loop.downstreams[downstream].transport.mayHaveUnread = true
                 if loop.downstreams[downstream].transport.isReadClosed { loop.halfClosed(downstream) }
                 return
             }
             if loop.downstreams[downstream].transport.isBulk, RequestForwarder.spliceBody(downstream, &loop) { return }
-            switch loop.downstreams[downstream].transport.receive(into: loop.receiveBuffer) {
+            switch loop.downstreams[downstream].transport.receive(into: loop.context.scratch.receiveBuffer) {
             case .bytes(let count):
                 unsafe receivedBytes(downstream, loop.receiveBuffer.bytes(count))
                 guard loop.downstreams[downstream].isAlive else { return }

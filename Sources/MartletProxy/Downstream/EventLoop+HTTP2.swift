@@ -33,7 +33,7 @@ extension EventLoop {
                 unsafe streamReceived(stream, data)
             case .trailers(let streamID):
                 if let stream = loop.downstreams.stream(streamID, of: streams) {
-                    unsafe loop.exchanges.bufferTrailers(streams.session.headText, of: stream, &loop.downstreams)
+                    unsafe loop.downstreams.bufferTrailers(streams.session.headText, of: stream, &loop.exchanges)
                 }
             case .end(let streamID):
                 guard let stream = loop.downstreams.stream(streamID, of: streams) else { continue }
@@ -43,7 +43,7 @@ extension EventLoop {
                 if let stream = loop.downstreams.stream(streamID, of: streams) { loop.downstreamStreamClosed(stream) }
             case .drained(let streamID):
                 if let stream = loop.downstreams.stream(streamID, of: streams) {
-                    loop.exchanges.streamDrained(stream, &loop.downstreams, &loop.upstreams, &loop.context)
+                    loop.downstreams.streamDrained(stream, &loop.exchanges, &loop.upstreams, &loop.context)
                 }
             case .refused(let streamID, let failure):
                 loop.startRejectedStream(streamID, of: downstream, streams, rejected: failure)

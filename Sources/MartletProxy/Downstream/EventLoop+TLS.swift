@@ -69,8 +69,7 @@ extension EventLoop {
         loop.downstreams[downstream].handshake.isOffloaded = false
         loop.downstreams[downstream].handshake.hasSentServerHello = true
         loop.context.scratch.plaintext.removeAll()
-        loop.downstreams[downstream].transport.engine?.dequeueCiphertext(
-            into: &loop.downstreams[downstream].transport.output)
+        loop.downstreams[downstream].transport.takeCiphertext()
         swap(&loop.context.scratch.plaintext, &step.plaintext)
         if !loop.downstreams[downstream].transport.output.isEmpty { loop.flush(downstream: downstream) }
         guard loop.downstreams[downstream].isAlive else { return }

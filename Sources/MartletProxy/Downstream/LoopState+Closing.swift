@@ -80,7 +80,7 @@ extension LoopState {
         guard downstreams[downstream].phase == .exchange, exchanges.isLast(exchange),
             exchanges[exchange].body.isComplete
         else {
-            return exchanges.handleHalfClose(downstream, &downstreams, &context)
+            return downstreams.handleHalfClose(downstream, &exchanges, &context)
         }
         abandon(downstream)
     }
@@ -97,7 +97,7 @@ extension LoopState {
         case .close: close(downstream: downstream)
         case .closeAfterFlush: closeAfterFlush(downstream)
         case .abandon: abandon(downstream)
-        case .probe: exchanges.handleHalfClose(downstream, &downstreams, &context)
+        case .probe: downstreams.handleHalfClose(downstream, &exchanges, &context)
         case .endTunnelSide: tunnelDownstreamEnded(exchange)
         case .wait: break
         }
@@ -107,7 +107,7 @@ extension LoopState {
     mutating func probePeer(_ downstream: Handle<DownstreamConnection>) {
         let exchange = downstreams[downstream].exchange
         guard downstreams[downstream].transport.output.isEmpty,
-            !exchanges.hasResponseInPipe(downstream, &downstreams, &upstreams)
+            !downstreams.hasResponseInPipe(downstream, &exchanges, &upstreams)
         else {
             return downstreams.arm(downstream, at: now &+ context.snapshot.loopTimeouts.bodyIdle, &context)
         }

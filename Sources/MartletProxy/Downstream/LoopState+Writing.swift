@@ -19,12 +19,12 @@ extension LoopState {
     ) {
         if downstreams[downstream].origin.rules.isSecure || downstreams[downstream].isStream {
             return unsafe downstreams[downstream].isStream
-                ? exchanges.sendOnStream(bytes, on: downstream, &downstreams, &upstreams, &context)
+                ? downstreams.sendOnStream(bytes, on: downstream, &exchanges, &upstreams, &context)
                 : encrypt(bytes, to: downstream)
         }
         switch unsafe downstreams[downstream].transport.send(bytes, isLast: isLast, now: now) {
         case .sent: break
-        case .buffered, .blocked: exchanges.applyBackPressure(downstream, &downstreams, &upstreams, &context)
+        case .buffered, .blocked: downstreams.applyBackPressure(downstream, &exchanges, &upstreams, &context)
         case .failed: abandon(downstream)
         }
     }
@@ -33,7 +33,7 @@ extension LoopState {
     mutating func encrypt(_ bytes: UnsafeBufferPointer<UInt8>, to downstream: Handle<DownstreamConnection>) {
         switch unsafe downstreams[downstream].transport.encryptAndSend(bytes, now: now) {
         case .sent: break
-        case .buffered, .blocked: exchanges.applyBackPressure(downstream, &downstreams, &upstreams, &context)
+        case .buffered, .blocked: downstreams.applyBackPressure(downstream, &exchanges, &upstreams, &context)
         case .failed: abandon(downstream)
         }
     }
@@ -55,7 +55,7 @@ extension LoopState {
             let upstream = exchanges[exchange].upstream
             if upstreams[upstream].isPaused {
                 upstreams[upstream].isPaused = false
-                exchanges.armResponseIdle(upstream, exchange, &upstreams, &context)
+                exchanges[exchange].armResponseIdle(upstream, &upstreams, &context)
                 upstreams.markReady(upstream, &context)
             }
         }

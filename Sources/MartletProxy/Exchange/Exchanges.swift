@@ -22,7 +22,7 @@ struct Exchanges: ~Copyable {
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(all.address(of: handle)) }
         @inline(__always)
-        nonmutating unsafeMutableAddress { unsafe all.address(of: handle) }
+        unsafeMutableAddress { unsafe all.address(of: handle) }
     }
 }
 
@@ -62,73 +62,6 @@ extension Exchanges {
         return exchange
     }
 
-    mutating func expectBody(
-        _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
-    ) {
-        self[exchange].body.expect()
-        armBody(exchange, &downstreams, &context)
-    }
-
-    /// Whether input from the client can be used now.
-    mutating func wantsInput(
-        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections
-    ) -> Bool {
-        switch downstreams[downstream].phase {
-        case .head: return downstreams.acceptsHead(downstream)
-        case .lingering, .proxyHeader: return true
-        case .handshake: return !downstreams[downstream].handshake.isOffloaded
-        // A peer that reads no frames may not send more of its own.
-        case .frames: return downstreams.acceptsHead(downstream)
-        case .waiting: return false
-        case .exchange:
-            return !downstreams[downstream].isPaused && downstreams[downstream].pipe.isNone
-                && !self[downstreams[downstream].exchange].body.isComplete
-        }
-    }
-
-    /// Whether all that is left to do for a connection is the response to its final request.
-    mutating func isFinalRequest(
-        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections
-    ) -> Bool {
-        let exchange = downstreams[downstream].exchange
-        return !exchange.isNone && downstreams[downstream].kind == .http1
-            && downstreams[downstream].transport.output.isEmpty
-            && self[exchange].body.isComplete && !self[exchange].request.keepsAlive
-            && self[exchange].tunnel.isNone
-    }
-
-    /// The client's address: 16 bytes, or none for a Unix socket.
-    mutating func clientAddress(of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections) -> [UInt8] {
-        let forwarded = self[exchange].record.forwardedNetwork
-        let address = forwarded.isEmpty ? downstreams[self[exchange].downstream].origin.address.bytes : forwarded
-        return address.contains { $0 != 0 } ? address : []
-    }
-
-    /// The client's network, as throttles count it: that of the peer, or of the client that trusted proxies name.
-    mutating func clientNetwork(
-        of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
-    ) -> ClientNetwork? {
-        ClientNetwork(address: clientAddress(of: exchange, &downstreams))
-    }
-
-    /// What writes the heads of an exchange's response.
-    @inline(__always)
-    mutating func headWriter(
-        _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
-    ) -> ResponseHeadWriter {
-        ResponseHeadWriter(
-            isHTTP10: self[exchange].request.isHTTP10, isStream: self[exchange].isStream,
-            isChunked: self[exchange].response.isChunked, closes: self[exchange].response.closesDownstream,
-            strictTransportSeconds: downstreams[self[exchange].downstream].origin.rules.strictTransportSeconds)
-    }
-
-    mutating func endCredential(_ exchange: Handle<Exchange>, isRevoked: Bool, _ context: inout LoopContext) {
-        self[exchange].credential.revocationID = 0
-        self[exchange].credential.end = .max
-        self[exchange].termination.credentialEnded(
-            isRevoked: isRevoked, grace: self[exchange].credential.expiryGrace, at: context.now)
-    }
-
     /// Requests in progress are logged with the provider that verified them.
     mutating func renumberProviders(_ next: Snapshot, _ context: inout LoopContext) {
         let indices = context.snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
@@ -149,5 +82,66 @@ extension Exchanges {
             else { continue }
             self[exchange].headerRules.retain(former: former)
         }
+    }
+}
+
+extension Exchange {
+    mutating func expectBody(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
+        body.expect()
+        armBody(&downstreams, &context)
+    }
+
+    /// The client's address: 16 bytes, or none for a Unix socket.
+    mutating func clientAddress(_ downstreams: inout DownstreamConnections) -> [UInt8] {
+        let forwarded = record.forwardedNetwork
+        let address = forwarded.isEmpty ? downstreams[downstream].origin.address.bytes : forwarded
+        return address.contains { $0 != 0 } ? address : []
+    }
+
+    /// The client's network, as throttles count it: that of the peer, or of the client that trusted proxies name.
+    mutating func clientNetwork(_ downstreams: inout DownstreamConnections) -> ClientNetwork? {
+        ClientNetwork(address: clientAddress(&downstreams))
+    }
+
+    /// What writes the heads of an exchange's response.
+    @inline(__always)
+    mutating func headWriter(_ downstreams: inout DownstreamConnections) -> ResponseHeadWriter {
+        ResponseHeadWriter(
+            isHTTP10: request.isHTTP10, isStream: isStream,
+            isChunked: response.isChunked, closes: response.closesDownstream,
+            strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
+    }
+
+    mutating func endCredential(isRevoked: Bool, _ context: inout LoopContext) {
+        credential.revocationID = 0
+        credential.end = .max
+        termination.credentialEnded(
+            isRevoked: isRevoked, grace: credential.expiryGrace, at: context.now)
+    }
+}
+
+extension DownstreamConnections {
+    /// Whether input from the client can be used now.
+    mutating func wantsInput(_ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges) -> Bool {
+        switch self[downstream].phase {
+        case .head: return acceptsHead(downstream)
+        case .lingering, .proxyHeader: return true
+        case .handshake: return !self[downstream].handshake.isOffloaded
+        // A peer that reads no frames may not send more of its own.
+        case .frames: return acceptsHead(downstream)
+        case .waiting: return false
+        case .exchange:
+            return !self[downstream].isPaused && self[downstream].pipe.isNone
+                && !exchanges[self[downstream].exchange].body.isComplete
+        }
+    }
+
+    /// Whether all that is left to do for a connection is the response to its final request.
+    mutating func isFinalRequest(_ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges) -> Bool {
+        let exchange = self[downstream].exchange
+        return !exchange.isNone && self[downstream].kind == .http1
+            && self[downstream].transport.output.isEmpty
+            && exchanges[exchange].body.isComplete && !exchanges[exchange].request.keepsAlive
+            && exchanges[exchange].tunnel.isNone
     }
 }

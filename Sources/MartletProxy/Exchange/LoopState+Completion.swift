@@ -16,8 +16,8 @@ extension LoopState {
         }
         sendPending(exchange, isLast: exchanges[exchange].response.closesDownstream)
         guard exchanges[exchange].isAlive else { return }
-        exchanges.finishStream(exchange, &downstreams, &context)
-        exchanges.detach(upstream, of: exchange, &upstreams, &context)
+        exchanges[exchange].finishStream(&downstreams, &context)
+        upstreams.detach(upstream, of: exchange, &exchanges, &context)
         complete(exchange)
     }
 

@@ -77,7 +77,7 @@ extension LoopState {
         }
         whole.removeAll()
         swap(&whole, &context.scratch.pending[exchange])
-        exchanges.finishStream(exchange, &downstreams, &context)
+        exchanges[exchange].finishStream(&downstreams, &context)
     }
 
     /// Sends 100 (Continue), so that the client sends the body (RFC 9110 §15.2.1).
@@ -94,7 +94,7 @@ extension LoopState {
         exchanges.dropUpstream(of: exchange, &upstreams, &context)
         exchanges[exchange].response.trailers.removeAll()
         failure.writeStatusTrailers(into: &exchanges[exchange].response.trailers)
-        exchanges.finishStream(exchange, &downstreams, &context)
+        exchanges[exchange].finishStream(&downstreams, &context)
         complete(exchange)
     }
 }

@@ -37,7 +37,7 @@ extension RequestRouter {
     /// - Returns: whether there was room.
     private static func enter(_ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ loop: inout LoopState) -> Bool {
         let isDivided = plan.counter.isDivided(of: plan.concurrency)
-        let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+        let network = isDivided ? loop.exchanges[exchange].clientNetwork(&loop.downstreams) : nil
         return loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency, for: network)
     }
 

@@ -16,7 +16,7 @@ enum LocalParts {
     ) {
         loop.exchanges[exchange].response.start(status: response.status, closes: true)
         loop.context.scratch.pending[exchange].removeAll()
-        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
+        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             hasLength: false, into: &loop.context.scratch.pending[exchange])
         loop.endHead(of: exchange, from: 0, .own)

@@ -13,7 +13,7 @@ extension RequestForwarder {
     static func respondAtMount(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, at mount: Int, _ loop: inout LoopState
     ) {
-        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
         if let failure = loop.context.snapshot.rejection(network) { return loop.reject(exchange, failure) }
         unsafe beginLocal(exchange, bytes, loop.context.snapshot.handlers[mount], &loop)
     }
@@ -102,8 +102,8 @@ extension RequestForwarder {
             fields: fields, body: loop.exchanges[exchange].heldBody.array,
             bodyBytes: loop.exchanges[exchange].body.count,
             client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
-            network: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
-            address: loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
+            network: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
+            address: loop.exchanges[exchange].clientAddress(&loop.downstreams),
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
             local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
         request.clientCertificate = loop.downstreams.clientCertificate(loop.exchanges[exchange].downstream)
@@ -152,7 +152,7 @@ extension RequestForwarder {
             status: response.status,
             closes: response.closes || !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
         loop.context.scratch.pending[exchange].removeAll()
-        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
+        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
         loop.endHead(of: exchange, from: 0, loop.exchanges[exchange].isEcho ? .upstream : .own)

@@ -98,7 +98,7 @@
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(address(of: handle)) }
         @inline(__always)
-        nonmutating unsafeMutableAddress { unsafe address(of: handle) }
+        unsafeMutableAddress { unsafe address(of: handle) }
     }
 
     /// The address of an element, to lend a part of it to another owner; valid until a slot is allocated.

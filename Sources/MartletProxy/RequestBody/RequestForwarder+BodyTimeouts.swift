@@ -12,7 +12,7 @@ extension RequestForwarder {
             loop.probePeer(downstream)
         case .failLocal: loop.fail(exchange, .localFailed)
         case .checkOutput:
-            if !loop.exchanges.hasDrainedOutput(downstream, &loop.downstreams, &loop.upstreams) {
+            if !loop.downstreams.hasDrainedOutput(downstream, &loop.exchanges, &loop.upstreams) {
                 loop.writeTimedOut(downstream)
             }
         case .sendContinue: sendOwnContinue(exchange, &loop)
@@ -20,7 +20,7 @@ extension RequestForwarder {
         case .checkCall: checkCall(exchange, &loop)
         case .checkProgress:
             switch loop.exchanges[exchange].pace.check(now: loop.now, loop.context.paceRules) {
-            case .arriving: loop.exchanges.armNextCheck(exchange, &loop.downstreams, &loop.context)
+            case .arriving: loop.exchanges[exchange].armNextCheck(&loop.downstreams, &loop.context)
             case .timedOut: loop.fail(exchange, .requestTimeout)
             }
         }
@@ -28,19 +28,19 @@ extension RequestForwarder {
 
     private static func sendOwnContinue(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         loop.exchanges[exchange].request.hasContinued = true
-        loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+        loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
         loop.sendContinue(exchange)
     }
 
     private static func checkCall(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         let downstream = loop.exchanges[exchange].downstream
-        let isFlushed = loop.exchanges.hasDrainedOutput(downstream, &loop.downstreams, &loop.upstreams)
+        let isFlushed = loop.downstreams.hasDrainedOutput(downstream, &loop.exchanges, &loop.upstreams)
         guard isFlushed || loop.downstreams.isReading(downstream, &loop.context) else {
             return loop.writeTimedOut(downstream)
         }
         // No rate is required of a call.
         loop.exchanges[exchange].pace.begin(now: loop.now)
-        loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+        loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
     }
 
     /// A client that reads nothing either may be what its upstream waits for.
@@ -55,6 +55,6 @@ extension RequestForwarder {
             return loop.abandon(downstream)
         }
         loop.exchanges[exchange].pace.begin(now: loop.now)
-        loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+        loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
     }
 }

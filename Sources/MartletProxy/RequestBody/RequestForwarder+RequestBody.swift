@@ -26,7 +26,7 @@ extension RequestForwarder {
         if loop.exchanges[exchange].body.isComplete {
             requestCompleted(exchange, &loop)
         } else {
-            loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+            loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
         }
         return used
     }
@@ -38,7 +38,7 @@ extension RequestForwarder {
         _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>, isStream: Bool, _ loop: inout LoopState
     ) -> Int {
         // The last byte of a stream's body may be followed by trailers.
-        let mayHaveTrailers = isStream && loop.exchanges.goesOverStream(exchange, &loop.upstreams)
+        let mayHaveTrailers = isStream && loop.exchanges[exchange].goesOverStream(&loop.upstreams)
         var offset = 0
         while true {
             switch unsafe loop.exchanges[exchange].body.next(
@@ -53,13 +53,13 @@ extension RequestForwarder {
                 if loop.exchanges[exchange].responder.holdsBody, !reserve(range.count, of: exchange, &loop) {
                     return bytes.count
                 }
-                unsafe loop.exchanges.forwardPiece(
-                    bytes[range], of: exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+                unsafe loop.exchanges[exchange].forwardPiece(
+                    bytes[range], &loop.downstreams, &loop.upstreams, &loop.context)
             case .trailer(let field):
-                unsafe loop.exchanges.collectTrailer(field, bytes, of: exchange, &loop.upstreams, &loop.context)
+                unsafe loop.exchanges[exchange].collectTrailer(field, bytes, &loop.upstreams, &loop.context)
             case .end:
                 if loop.exchanges[exchange].bodyWatch.isActive, differs(exchange, &loop) { return bytes.count }
-                loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
+                loop.exchanges[exchange].forwardEnd(&loop.upstreams)
                 return offset
             case .needMore: return offset
             case .tooLarge:
@@ -76,7 +76,7 @@ extension RequestForwarder {
     /// - Returns: `false` if the exchange has failed, because its network keeps too much already.
     @inline(never)
     private static func reserve(_ count: Int, of exchange: Handle<Exchange>, _ loop: inout LoopState) -> Bool {
-        let owner = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)?.workOwner ?? .anonymous
+        let owner = loop.exchanges[exchange].clientNetwork(&loop.downstreams)?.workOwner ?? .anonymous
         let isReserved = loop.exchanges[exchange].heldBody.reserve(
             count, isWhole: loop.exchanges[exchange].body.isComplete, upTo: LocalLimits.bodyBytes, for: owner,
             in: .process)
@@ -118,8 +118,8 @@ extension RequestForwarder {
         // Only now it is known which of them the upstream may get.
         var lines = ByteBuffer()
         swap(&lines, &loop.exchanges[exchange].trailers.received)
-        unsafe loop.exchanges.collectTrailers(lines.bytes, of: exchange, &loop.upstreams, &loop.context)
-        loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
+        unsafe loop.exchanges[exchange].collectTrailers(lines.bytes, &loop.upstreams, &loop.context)
+        loop.exchanges[exchange].forwardEnd(&loop.upstreams)
         if !loop.exchanges[exchange].upstream.isNone { loop.flush(upstream: loop.exchanges[exchange].upstream) }
         if loop.exchanges[exchange].isAlive { requestCompleted(exchange, &loop) }
     }
@@ -151,6 +151,6 @@ extension RequestForwarder {
         }
         let upstream = loop.exchanges[exchange].upstream
         guard !upstream.isNone, loop.upstreams[upstream].phase == .awaitingHead else { return }
-        loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+        loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(upstream, &loop.upstreams, &loop.context)
     }
 }

@@ -26,7 +26,7 @@ extension ResponseReader {
         loop.sendPending(loop.upstreams[upstream].exchange)
         // Everything was consumed and the response continues: wait for the next byte.
         if loop.upstreams[upstream].isAlive, loop.upstreams[upstream].phase == .body {
-            loop.exchanges.armResponseIdle(upstream, loop.upstreams[upstream].exchange, &loop.upstreams, &loop.context)
+            loop.exchanges[loop.upstreams[upstream].exchange].armResponseIdle(upstream, &loop.upstreams, &loop.context)
         }
         return offset
     }
@@ -86,7 +86,7 @@ extension ResponseReader {
         case .discard: break
         case .forward:
             let start = loop.context.scratch.pending[exchange].count
-            unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeInterim(
+            unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeInterim(
                 response, bytes, into: &loop.context.scratch.pending[exchange])
             if response.fields.has(.setCookie) { loop.cutCookies(of: exchange, from: start) }
             loop.context.scratch.pending[exchange].append("\r\n")
@@ -114,7 +114,7 @@ extension ResponseReader {
             closes: !loop.exchanges[exchange].request.keepsAlive || loop.isDraining
                 || !loop.exchanges[exchange].body.isComplete)
         let start = loop.context.scratch.pending[exchange].count
-        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).write(
+        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).write(
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
@@ -174,7 +174,7 @@ extension ResponseReader {
             switch unsafe loop.upstreams[upstream].response.decoder.next(bytes.span, from: &offset) {
             case .data(let range): unsafe loop.forwardResponseBody(bytes[range], exchange)
             case .trailer(let field):
-                unsafe loop.exchanges.collectResponseTrailer(field, bytes, exchange, &loop.context)
+                unsafe loop.exchanges[exchange].collectResponseTrailer(field, bytes, &loop.context)
             case .end:
                 loop.finishResponse(upstream)
                 return offset
@@ -190,7 +190,7 @@ extension ResponseReader {
     /// Moves a part of a response's body.
     /// - Returns: whether that is all there is to do now; otherwise the upstream connection has to be read.
     mutating func spliceResponse(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) -> Bool {
-        guard loop.exchanges.canSpliceResponse(upstream, &loop.downstreams, &loop.upstreams),
+        guard loop.upstreams.canSpliceResponse(upstream, &loop.downstreams, &loop.exchanges),
             let pipe = loop.pipes.acquire()
         else {
             return false

@@ -11,7 +11,7 @@ extension RequestForwarder {
     static func admit(_ exchange: Handle<Exchange>, to cluster: ClusterIndex, _ loop: inout LoopState) -> Bool {
         if let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker {
             let isDivided = breaker.requests.isDivided(of: breaker.maximumRequests)
-            let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+            let network = isDivided ? loop.exchanges[exchange].clientNetwork(&loop.downstreams) : nil
             guard loop.exchanges[exchange].forwarding.enter(breaker, for: network) else {
                 loop.reject(exchange, .breakerOpen("upstream.too_many_requests"))
                 return false
@@ -36,7 +36,7 @@ extension RequestForwarder {
             maximum *= loop.upstreams.streamsPerConnection(of: cluster)
         }
         let isDivided = breaker.carried.isDivided(of: maximum)
-        let network = isDivided ? loop.exchanges.clientNetwork(of: exchange, &loop.downstreams) : nil
+        let network = isDivided ? loop.exchanges[exchange].clientNetwork(&loop.downstreams) : nil
         if loop.exchanges[exchange].forwarding.carry(breaker, maximum: maximum, for: network) { return true }
         waitForConnection(exchange, breaker, avoiding, &loop)
         return false
@@ -65,7 +65,7 @@ extension RequestForwarder {
     ) {
         // It was not sent.
         loop.exchanges[exchange].forwarding.attempts &-= 1
-        let network = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
         guard
             loop.exchanges[exchange].forwarding.isPending
                 || loop.exchanges[exchange].forwarding.pend(breaker, for: network, at: loop.now)

@@ -21,7 +21,7 @@ extension RequestRouter {
         if head.framing.isEmpty {
             loop.exchanges[exchange].body.isComplete = true
         } else {
-            loop.exchanges.expectBody(exchange, &loop.downstreams, &loop.context)
+            loop.exchanges[exchange].expectBody(&loop.downstreams, &loop.context)
         }
         if loop.exchanges[exchange].isStream {
             let lent = unsafe loop.exchanges.all.address(of: exchange)

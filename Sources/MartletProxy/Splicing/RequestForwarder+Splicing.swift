@@ -10,7 +10,7 @@ extension RequestForwarder {
     /// Moves a part of a request's body.
     /// - Returns: whether that is all there is to do now; otherwise the downstream connection has to be read.
     static func spliceBody(_ downstream: Handle<DownstreamConnection>, _ loop: inout LoopState) -> Bool {
-        guard loop.exchanges.canSpliceRequest(downstream, &loop.downstreams, &loop.upstreams),
+        guard loop.downstreams.canSpliceRequest(downstream, &loop.exchanges, &loop.upstreams),
             let pipe = loop.pipes.acquire()
         else {
             return false
@@ -26,7 +26,7 @@ extension RequestForwarder {
         }
         loop.downstreams[downstream].pipe = pipe
         loop.downstreams[downstream].transport.isBulk = SpliceRules.isBulk(count)
-        loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+        loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
         drainRequestPipe(downstream, &loop)
         return true
     }
@@ -56,9 +56,9 @@ extension RequestForwarder {
         loop.exchanges[exchange].pace.add(drained.consumed)
         if drained.hasFailed {
             // If the upstream closed: read its early response.
-            loop.exchanges.sendFailed(upstream, &loop.upstreams, &loop.context)
+            loop.upstreams.sendFailed(upstream, &loop.exchanges, &loop.context)
         } else if drained.sent > 0, !loop.exchanges[exchange].body.isComplete {
-            loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+            loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(upstream, &loop.upstreams, &loop.context)
         }
         guard drained.isOver else {
             loop.downstreams[downstream].isPaused = true
@@ -69,7 +69,7 @@ extension RequestForwarder {
         if loop.exchanges[exchange].body.isComplete {
             requestCompleted(exchange, &loop)
         } else {
-            loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+            loop.exchanges[exchange].armBody(&loop.downstreams, &loop.context)
         }
         loop.downstreams.markReady(downstream, &loop.context)
     }

@@ -68,6 +68,9 @@ struct Transport: ~Copyable {
         return Transport.isTemporary(martlet_errno()) ? .blocked : .failed
     }
 
+    /// Collects what the engine wants to send in ``output``.
+    mutating func takeCiphertext() { engine?.dequeueCiphertext(into: &output) }
+
     /// Decrypts TLS records, and collects the engine's own replies in ``output``: to a key update, or the alert that
     /// says why the connection failed.
     /// - Returns: why the connection failed, if it did.

@@ -29,13 +29,13 @@ extension LoopState {
     mutating func advanceTunnel(_ exchange: Handle<Exchange>) {
         let (downstream, upstream) = (exchanges[exchange].downstream, exchanges[exchange].upstream)
         guard !upstream.isNone else { return }
-        let isDownstreamFlushed = exchanges.hasDrainedOutput(downstream, &downstreams, &upstreams)
+        let isDownstreamFlushed = downstreams.hasDrainedOutput(downstream, &exchanges, &upstreams)
         let isUpstreamFlushed = upstreams.unsent(upstream) == 0
         let actions = exchanges.tunnels[exchanges[exchange].tunnel].advance(
             now: now, isDownstreamFlushed: isDownstreamFlushed, isUpstreamFlushed: isUpstreamFlushed)
         guard !actions.isEmpty else { return }
         if actions.contains(.closeWriteUpstream) { upstreams[upstream].transport.closeWrite() }
-        if actions.contains(.closeWriteDownstream) { exchanges.closeWrite(downstream, &downstreams, &context) }
+        if actions.contains(.closeWriteDownstream) { downstreams.closeWrite(downstream, &exchanges, &context) }
         if actions.contains(.finish) { finishTunnel(exchange) }
     }
 

@@ -87,7 +87,7 @@ extension RequestForwarder {
         let (tunnel, downstream) = (loop.exchanges[exchange].tunnel, loop.exchanges[exchange].downstream)
         var isFlushed = false
         if loop.exchanges.tunnels[tunnel].isOverdue(at: loop.now) {
-            isFlushed = loop.exchanges.hasDrainedOutput(downstream, &loop.downstreams, &loop.upstreams)
+            isFlushed = loop.downstreams.hasDrainedOutput(downstream, &loop.exchanges, &loop.upstreams)
         }
         let lastWriteAt = loop.downstreams[downstream].transport.lastWriteAt
         switch loop.exchanges.tunnels[tunnel].check(

@@ -31,7 +31,7 @@ extension ResponseReader {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
         let start = loop.context.scratch.pending[exchange].count
-        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeSwitch(
+        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeSwitch(
             response, bytes, to: loop.exchanges.tunnels[loop.exchanges[exchange].tunnel].offer.name.bytes,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
         endHead(exchange, from: start, &loop)

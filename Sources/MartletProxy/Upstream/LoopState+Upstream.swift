@@ -16,13 +16,13 @@ extension LoopState {
         exchanges[exchange].forwarding.responseTimeout = upstreams.directory.clusters[group].upstream.responseTimeout
         exchanges[exchange].forwarding.idleTimeout = upstreams.directory.clusters[group].upstream.idleTimeout
         upstreams[upstream].idleTimeout = exchanges[exchange].forwarding.idleTimeout
-        if !exchanges[exchange].body.framing.isEmpty { exchanges.forwardHeldBody(of: exchange, &upstreams) }
-        if !exchanges[exchange].body.isComplete { exchanges.armBody(exchange, &downstreams, &context) }
+        if !exchanges[exchange].body.framing.isEmpty { exchanges[exchange].forwardHeldBody(&upstreams) }
+        if !exchanges[exchange].body.isComplete { exchanges[exchange].armBody(&downstreams, &context) }
         if !upstreams[upstream].isUp {
             upstreams.arm(upstream, at: now &+ upstreams.directory.clusters[group].upstream.connectTimeout, &context)
         } else {
             upstreams[upstream].expectResponse()
-            exchanges.armResponseTimeout(upstream, &upstreams, &context)
+            exchanges[upstreams[upstream].exchange].armResponseTimeout(upstream, &upstreams, &context)
             flush(upstream: upstream)
         }
     }
@@ -38,22 +38,24 @@ extension LoopState {
         guard head.count > 0 || !upstreams[upstream].output.isEmpty else { return }
         let body = unsafe upstreams[upstream].output.bytes
         guard let sent = unsafe upstreams[upstream].transport.send(head, body) else {
-            return exchanges.sendFailed(upstream, &upstreams, &context)
+            return upstreams.sendFailed(upstream, &exchanges, &context)
         }
         if sent == 0 { return }
         let ofHead = min(sent, head.count)
         exchanges[exchange].forwarding.head.sent &+= ofHead
         upstreams[upstream].output.consume(sent &- ofHead)
         if upstreams[upstream].output.isEmpty { upstreams[upstream].output.release() }
-        if !exchanges[exchange].body.isComplete { exchanges.armResponseTimeout(upstream, &upstreams, &context) }
-        exchanges.resumeDownstream(of: exchange, &downstreams, &upstreams, &context)
+        if !exchanges[exchange].body.isComplete {
+            exchanges[upstreams[upstream].exchange].armResponseTimeout(upstream, &upstreams, &context)
+        }
+        exchanges[exchange].resumeDownstream(&downstreams, &upstreams, &context)
         if exchanges.isTunnel(exchange), upstreams[upstream].output.isEmpty { advanceTunnel(exchange) }
     }
 
     /// Flushes a connection that is not clear-text HTTP/1.
     private mutating func flushEncoded(_ upstream: Handle<UpstreamConnection>) {
         switch upstreams[upstream].kind {
-        case .stream: exchanges.flushStream(upstream, &downstreams, &upstreams, &context)
+        case .stream: upstreams.flushStream(upstream, &downstreams, &exchanges, &context)
         case .http2: upstreams.flushFrames(upstream, &context)
         case .http1:
             let exchange = upstreams[upstream].exchange
@@ -62,13 +64,15 @@ extension LoopState {
             }
             // When the kernel has accepted everything, no event will ask for what is not encrypted yet.
             repeat {
-                guard exchanges.encryptRequest(upstream, &upstreams, &context) else { return }
+                guard upstreams.encryptRequest(upstream, &exchanges, &context) else { return }
                 upstreams.flushTransport(upstream, &context)
             } while upstreams[upstream].transport.output.isEmpty && !upstreams[upstream].output.isEmpty
             if exchanges.isTunnel(exchange), upstreams.unsent(upstream) == 0 { advanceTunnel(exchange) }
             guard upstreams[upstream].isAlive, upstreams[upstream].exchange == exchange else { return }
-            if !exchanges[exchange].body.isComplete { exchanges.armResponseTimeout(upstream, &upstreams, &context) }
-            exchanges.resumeDownstream(of: exchange, &downstreams, &upstreams, &context)
+            if !exchanges[exchange].body.isComplete {
+                exchanges[upstreams[upstream].exchange].armResponseTimeout(upstream, &upstreams, &context)
+            }
+            exchanges[exchange].resumeDownstream(&downstreams, &upstreams, &context)
         }
     }
 

@@ -18,12 +18,12 @@ extension RequestForwarder {
                 now: loop.now)
         else { return loop.reject(exchange, .noUsableEndpoint) }
         loop.exchanges[exchange].forwarding.endpoint = endpoint
-        if !loop.exchanges[exchange].tunnel.isNone, !loop.exchanges.carriesUpgrades(exchange, &loop.upstreams) {
+        if !loop.exchanges[exchange].tunnel.isNone, !loop.exchanges[exchange].carriesUpgrades(&loop.upstreams) {
             return loop.reject(exchange, .upgradeNotCarried)
         }
         if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
         if loop.upstreams.directory.isCounted(endpoint), !mayCarry(exchange, avoiding, &loop) { return }
-        loop.exchanges.fillInHost(exchange, endpoint, &loop.upstreams, &loop.context)
+        loop.exchanges[exchange].fillInHost(endpoint, &loop.upstreams, &loop.context)
         if loop.context.tracing.isOn { RequestTracing.beginAttempt(of: exchange, to: endpoint, &loop) }
         if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
             return sendOverHTTP2(exchange, to: endpoint, &loop)
@@ -58,7 +58,7 @@ extension RequestForwarder {
     static func retry(
         _ exchange: Handle<Exchange>, _ reason: ErrorCode, _ progress: FailedAttempt.Progress, _ loop: inout LoopState
     ) -> Bool {
-        switch loop.exchanges.failedAttempt(exchange, progress, &loop.upstreams).decision {
+        switch loop.exchanges[exchange].failedAttempt(progress, &loop.upstreams).decision {
         case .fail: return false
         case .retry(let avoiding, let reusing):
             noteRetry(exchange, reason, &loop)
@@ -88,7 +88,7 @@ extension RequestForwarder {
     static func upstreamReady(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) {
         if loop.upstreams[upstream].kind == .http2 { return startUpstreamFrames(upstream, &loop) }
         loop.upstreams[upstream].expectResponse()
-        loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+        loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(upstream, &loop.upstreams, &loop.context)
         loop.flush(upstream: upstream)
     }
 
@@ -97,7 +97,7 @@ extension RequestForwarder {
         if loop.upstreams[upstream].kind == .http2 { return connectionFailed(upstream, failure, &loop) }
         let exchange = loop.upstreams[upstream].exchange
         loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: true, now: loop.now)
-        loop.exchanges.reclaimBody(exchange, &loop.upstreams)
+        loop.exchanges[exchange].reclaimBody(&loop.upstreams)
         loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
         retryOrReject(exchange, failure, .nothingSent, &loop)
     }

@@ -63,8 +63,8 @@ extension RequestForwarder {
         loop.exchanges[exchange].forwarding.head.sent = loop.exchanges[exchange].forwarding.head.count
         loop.upstreams.arm(connection, at: .max, &loop.context)
         loop.upstreams[upstream].expectResponse()
-        loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
-        loop.exchanges.flushStream(upstream, &loop.downstreams, &loop.upstreams, &loop.context)
+        loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+        loop.upstreams.flushStream(upstream, &loop.downstreams, &loop.exchanges, &loop.context)
     }
 
     /// The connection is established: starts the waiting streams.

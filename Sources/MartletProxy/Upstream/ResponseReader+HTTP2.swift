@@ -68,8 +68,8 @@ extension ResponseReader {
                 else {
                     continue
                 }
-                loop.exchanges.resumeDownstream(
-                    of: loop.upstreams[stream].exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+                loop.exchanges[loop.upstreams[stream].exchange].resumeDownstream(
+                    &loop.downstreams, &loop.upstreams, &loop.context)
             case .refused(let streamID, let failure):
                 guard let stream = loop.upstreams.stream(streamID, of: streams), !loop.upstreams[stream].exchange.isNone
                 else {

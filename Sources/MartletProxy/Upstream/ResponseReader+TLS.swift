@@ -8,7 +8,7 @@ extension ResponseReader {
     mutating func startPreamble(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) {
         let endpoint = Int(loop.upstreams[upstream].endpoint)
         if loop.upstreams.directory.endpoints[endpoint].transport.sendsProxyHeader {
-            loop.exchanges.writeProxyHeader(upstream, &loop.downstreams, &loop.upstreams)
+            loop.upstreams.writeProxyHeader(upstream, &loop.downstreams, &loop.exchanges)
         }
         guard loop.upstreams[upstream].transport.isSecure else {
             loop.upstreams.flushTransport(upstream, &loop.context)
@@ -25,7 +25,7 @@ extension ResponseReader {
             return RequestForwarder.connectFailed(upstream, .upstreamUnavailable(error.code), &loop)
         }
         loop.upstreams[upstream].phase = .handshake
-        loop.upstreams[upstream].transport.engine?.dequeueCiphertext(into: &loop.upstreams[upstream].transport.output)
+        loop.upstreams[upstream].transport.takeCiphertext()
         loop.upstreams.flushTransport(upstream, &loop.context)
     }
 

@@ -18,7 +18,7 @@ extension ResponseReader {
         }
         if readiness.has(.ended) { loop.upstreams[upstream].transport.isReadClosed = true }
         if readiness.has(.writable) {
-            if loop.exchanges.mayHaveUnsent(upstream, &loop.upstreams) { loop.flush(upstream: upstream) }
+            if loop.upstreams.mayHaveUnsent(upstream, &loop.exchanges) { loop.flush(upstream: upstream) }
             guard loop.upstreams[upstream].isAlive else { return }
             RequestForwarder.resumeSplice(toUpstream: upstream, &loop)
         }
@@ -47,7 +47,7 @@ extension ResponseReader {
         for _ in 0..<ResponseReader.readBatch {
             guard !loop.upstreams[upstream].isPaused, loop.upstreams[upstream].pipe.isNone else { return }
             if loop.upstreams[upstream].transport.isBulk, spliceResponse(upstream, &loop) { return }
-            switch loop.upstreams[upstream].transport.receive(into: loop.receiveBuffer) {
+            switch loop.upstreams[upstream].transport.receive(into: loop.context.scratch.receiveBuffer) {
             case .bytes(let count):
                 if loop.upstreams[upstream].transport.isSecure || loop.upstreams[upstream].kind == .http2 {
                     unsafe receiveEncoded(upstream, loop.receiveBuffer.bytes(count), &loop)
@@ -152,7 +152,7 @@ extension ResponseReader {
         let isSending = isAwaiting && loop.upstreams.isRequestProgressing(upstream)
         let timeout = UpstreamTimeout(
             in: loop.upstreams[upstream].phase, isTunnel: isTunnel, isSending: isSending,
-            isResponseDue: isAwaiting && loop.exchanges.isResponseDue(upstream, &loop.downstreams, &loop.upstreams),
+            isResponseDue: isAwaiting && loop.upstreams.isResponseDue(upstream, &loop.downstreams, &loop.exchanges),
             isPaused: loop.upstreams[upstream].isPaused)
         switch timeout {
         case .ignore: break
@@ -160,7 +160,9 @@ extension ResponseReader {
         case .closeFrames: closeIdleHTTP2(upstream, &loop)
         case .notEstablished:
             RequestForwarder.connectFailed(upstream, .upstreamTimeout("upstream.connect_timed_out"), &loop)
-        case .extendSending: loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+        case .extendSending:
+            loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(
+                upstream, &loop.upstreams, &loop.context)
         case .noResponse(let blamesEndpoint):
             if blamesEndpoint {
                 loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: false, now: loop.now)

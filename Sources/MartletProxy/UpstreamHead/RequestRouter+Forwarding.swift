@@ -57,7 +57,7 @@ extension RequestRouter {
             let subject = loop.exchanges[exchange].credential.subject
             loop.exchanges[exchange].forwarding.hash = UInt64(truncatingIfNeeded: subject)
         case .hashAddress:
-            let address = loop.exchanges.clientAddress(of: exchange, &loop.downstreams)
+            let address = loop.exchanges[exchange].clientAddress(&loop.downstreams)
             loop.exchanges[exchange].forwarding.setHash(ofAddress: address)
         case .leastRequests, .roundRobin: break
         }
@@ -72,7 +72,7 @@ extension RequestRouter {
         let subject = UInt64(truncatingIfNeeded: loop.exchanges[exchange].credential.subject)
         let key =
             subject == 0
-            ? RouteSplit.key(ofAddress: loop.exchanges.clientAddress(of: exchange, &loop.downstreams)) : subject
+            ? RouteSplit.key(ofAddress: loop.exchanges[exchange].clientAddress(&loop.downstreams)) : subject
         return split.upstream(for: key)
     }
 

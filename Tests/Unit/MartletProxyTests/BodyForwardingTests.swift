@@ -178,8 +178,7 @@ import Testing
         bench.run { loop in
             let bytes: [UInt8] = [1, 2]
             unsafe bytes.withUnsafeBufferPointer {
-                unsafe loop.exchanges.forwardPiece(
-                    $0, of: exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+                unsafe loop.exchanges[exchange].forwardPiece($0, &loop.downstreams, &loop.upstreams, &loop.context)
             }
         }
         let isEmpty = bench.run { $0.exchanges[exchange].heldBody.isEmpty }

@@ -97,7 +97,7 @@ import Testing
             _ = splice(bench, forwarded)
         }
         let isPaused = bench.run { $0.downstreams[forwarded.downstream].isPaused }
-        let isWanted = bench.run { $0.exchanges.wantsInput(forwarded.downstream, &$0.downstreams) }
+        let isWanted = bench.run { $0.downstreams.wantsInput(forwarded.downstream, &$0.exchanges) }
         #expect(hasPipe(bench, forwarded) && isPaused && !isWanted)
         _ = bench.ready()
         bench.run { RequestForwarder.resumeSplice(toUpstream: forwarded.upstream, &$0) }

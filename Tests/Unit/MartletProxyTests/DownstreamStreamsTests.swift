@@ -209,8 +209,8 @@ import Testing
             loop.context.scratch.pending[exchange].append("HTTP/1.1 200 OK\r\n\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
             loop.exchanges[exchange].response.trailers.append("x-sum: 1\r\n")
-            loop.exchanges.finishStream(exchange, &loop.downstreams, &loop.context)
-            loop.exchanges.finishStream(exchange, &loop.downstreams, &loop.context)
+            loop.exchanges[exchange].finishStream(&loop.downstreams, &loop.context)
+            loop.exchanges[exchange].finishStream(&loop.downstreams, &loop.context)
         }
         #expect(client.receive() == ["head 1 200", "trailers 1 x-sum: 1\r\n", "end 1", "closed 1 0"])
     }
@@ -244,7 +244,7 @@ import Testing
         }
         bench.write(Payload.bytes(count), to: stream)
         let isPaused = bench.run { $0.upstreams[server.upstream].isPaused }
-        bench.run { $0.exchanges.streamDrained(stream, &$0.downstreams, &$0.upstreams, &$0.context) }
+        bench.run { $0.downstreams.streamDrained(stream, &$0.exchanges, &$0.upstreams, &$0.context) }
         let isStillPaused = bench.run { $0.upstreams[server.upstream].isPaused }
         #expect(isPaused == expected && !isStillPaused && bench.ready() == (expected ? ["upstream 0"] : []))
     }

@@ -22,7 +22,7 @@ import Testing
     }
 
     private func applyBackPressure(_ bench: LoopBench, to downstream: Handle<DownstreamConnection>) {
-        bench.run { $0.exchanges.applyBackPressure(downstream, &$0.downstreams, &$0.upstreams, &$0.context) }
+        bench.run { $0.downstreams.applyBackPressure(downstream, &$0.exchanges, &$0.upstreams, &$0.context) }
     }
 
     // MARK: Sending

@@ -15,7 +15,7 @@ import Testing
         bench.advance(milliseconds: 1_000)
         bench.run { loop in
             loop.exchanges[forwarded.exchange].body.isComplete = isComplete
-            loop.exchanges.armResponseTimeout(forwarded.upstream, &loop.upstreams, &loop.context)
+            loop.exchanges[loop.upstreams[forwarded.upstream].exchange].armResponseTimeout(forwarded.upstream, &loop.upstreams, &loop.context)
         }
         #expect(bench.due(forwarded.upstream) == due)
     }
@@ -25,8 +25,7 @@ import Testing
         let forwarded = bench.forward()
         bench.advance(milliseconds: 1_000)
         bench.run { loop in
-            loop.exchanges.armResponseIdle(
-                forwarded.upstream, forwarded.exchange, &loop.upstreams, &loop.context)
+            loop.exchanges[forwarded.exchange].armResponseIdle(forwarded.upstream, &loop.upstreams, &loop.context)
         }
         #expect(bench.due(forwarded.upstream) == 61_000)
     }
@@ -50,7 +49,7 @@ import Testing
         let forwarded = bench.forward()
         let isDue = bench.run { loop in
             request.apply(to: forwarded, &loop)
-            return loop.exchanges.isResponseDue(forwarded.upstream, &loop.downstreams, &loop.upstreams)
+            return loop.upstreams.isResponseDue(forwarded.upstream, &loop.downstreams, &loop.exchanges)
         }
         #expect(isDue == request.isResponseDue)
     }
@@ -117,8 +116,8 @@ import Testing
             if isBuffered { loop.downstreams[forwarded.downstream].transport.output.append("left") }
             if isInPipe, let pipe = loop.pipes.acquire() { loop.upstreams[forwarded.upstream].pipe = pipe }
             return (
-                loop.exchanges.hasDrainedOutput(forwarded.downstream, &loop.downstreams, &loop.upstreams),
-                loop.exchanges.hasResponseInPipe(forwarded.downstream, &loop.downstreams, &loop.upstreams)
+                loop.downstreams.hasDrainedOutput(forwarded.downstream, &loop.exchanges, &loop.upstreams),
+                loop.downstreams.hasResponseInPipe(forwarded.downstream, &loop.exchanges, &loop.upstreams)
             )
         }
         #expect(hasDrained == expected && hasPipe == isInPipe)
@@ -127,16 +126,16 @@ import Testing
     @Test func `a connection without an endpoint has no pipe`() throws {
         let bench = try LoopBench()
         let client = bench.openClient()
-        let idle = bench.run { $0.exchanges.hasResponseInPipe(client.downstream, &$0.downstreams, &$0.upstreams) }
+        let idle = bench.run { $0.downstreams.hasResponseInPipe(client.downstream, &$0.exchanges, &$0.upstreams) }
         _ = bench.begin(BenchText.get, on: client.downstream)
-        let busy = bench.run { $0.exchanges.hasResponseInPipe(client.downstream, &$0.downstreams, &$0.upstreams) }
+        let busy = bench.run { $0.downstreams.hasResponseInPipe(client.downstream, &$0.exchanges, &$0.upstreams) }
         #expect(!idle && !busy)
     }
 
     @Test func `back-pressure without an endpoint only sets a deadline`() throws {
         let bench = try LoopBench()
         let client = bench.openClient()
-        bench.run { $0.exchanges.applyBackPressure(client.downstream, &$0.downstreams, &$0.upstreams, &$0.context) }
+        bench.run { $0.downstreams.applyBackPressure(client.downstream, &$0.exchanges, &$0.upstreams, &$0.context) }
         #expect(bench.due(client.downstream) == 30_000)
     }
 
@@ -150,8 +149,7 @@ import Testing
             loop.downstreams[forwarded.downstream].isPaused = true
             loop.downstreams.arm(forwarded.downstream, at: .max, &loop.context)
             loop.upstreams[forwarded.upstream].output.append([UInt8](repeating: 7, count: unsent))
-            loop.exchanges.resumeDownstream(
-                of: forwarded.exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+            loop.exchanges[forwarded.exchange].resumeDownstream(&loop.downstreams, &loop.upstreams, &loop.context)
             return loop.downstreams[forwarded.downstream].isPaused
         }
         #expect(isPaused == !isResumed)
@@ -164,8 +162,7 @@ import Testing
         let forwarded = bench.forward()
         bench.run { loop in
             loop.downstreams[forwarded.downstream].isPaused = true
-            loop.exchanges.resumeDownstream(
-                of: forwarded.exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+            loop.exchanges[forwarded.exchange].resumeDownstream(&loop.downstreams, &loop.upstreams, &loop.context)
         }
         #expect(bench.due(forwarded.downstream) == nil && bench.ready() == ["downstream 0"])
     }
@@ -174,8 +171,7 @@ import Testing
         let bench = try LoopBench()
         let forwarded = bench.forward(BenchText.post(5))
         bench.run { loop in
-            loop.exchanges.resumeDownstream(
-                of: forwarded.exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+            loop.exchanges[forwarded.exchange].resumeDownstream(&loop.downstreams, &loop.upstreams, &loop.context)
         }
         #expect(bench.ready().isEmpty)
     }
@@ -187,7 +183,7 @@ import Testing
         let client = bench.openClient()
         _ = bench.begin(BenchText.post(5), on: client.downstream)
         let isPending = bench.run { loop in
-            loop.exchanges.handleHalfClose(client.downstream, &loop.downstreams, &loop.context)
+            loop.downstreams.handleHalfClose(client.downstream, &loop.exchanges, &loop.context)
             return loop.downstreams[client.downstream].probe.isPending
         }
         #expect(!isPending && bench.due(client.downstream) == 30_000)
@@ -197,7 +193,7 @@ import Testing
         let bench = try LoopBench()
         let client = bench.openClient()
         let isPending = bench.run { loop in
-            loop.exchanges.handleHalfClose(client.downstream, &loop.downstreams, &loop.context)
+            loop.downstreams.handleHalfClose(client.downstream, &loop.exchanges, &loop.context)
             return loop.downstreams[client.downstream].probe.isPending
         }
         #expect(!isPending && bench.due(client.downstream) == 10_000)

@@ -86,7 +86,7 @@ import Testing
         let client = bench.openClient()
         let wants = bench.run { loop in
             loop.downstreams[client.downstream].phase = phase
-            return loop.exchanges.wantsInput(client.downstream, &loop.downstreams)
+            return loop.downstreams.wantsInput(client.downstream, &loop.exchanges)
         }
         #expect(wants == expected)
     }
@@ -99,7 +99,7 @@ import Testing
             loop.downstreams[client.downstream].handshake.isOffloaded = true
             return [DownstreamConnection.Phase.head, .frames, .handshake].map { phase in
                 loop.downstreams[client.downstream].phase = phase
-                return loop.exchanges.wantsInput(client.downstream, &loop.downstreams)
+                return loop.downstreams.wantsInput(client.downstream, &loop.exchanges)
             }
         }
         #expect(wants == [false, false, false])
@@ -110,15 +110,15 @@ import Testing
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.post(5), on: client.downstream)
         let wants = bench.run { loop in
-            var wants = [loop.exchanges.wantsInput(client.downstream, &loop.downstreams)]
+            var wants = [loop.downstreams.wantsInput(client.downstream, &loop.exchanges)]
             loop.downstreams[client.downstream].isPaused = true
-            wants.append(loop.exchanges.wantsInput(client.downstream, &loop.downstreams))
+            wants.append(loop.downstreams.wantsInput(client.downstream, &loop.exchanges))
             loop.downstreams[client.downstream].isPaused = false
             loop.downstreams[client.downstream].pipe = PipeHandle(index: 0)
-            wants.append(loop.exchanges.wantsInput(client.downstream, &loop.downstreams))
+            wants.append(loop.downstreams.wantsInput(client.downstream, &loop.exchanges))
             loop.downstreams[client.downstream].pipe = .none
             loop.exchanges[exchange].body.isComplete = true
-            wants.append(loop.exchanges.wantsInput(client.downstream, &loop.downstreams))
+            wants.append(loop.downstreams.wantsInput(client.downstream, &loop.exchanges))
             return wants
         }
         #expect(wants == [true, false, false, false])
@@ -145,9 +145,9 @@ import Testing
     @Test func `only the response is left after a last request`() throws {
         let bench = try LoopBench()
         let client = bench.openClient()
-        let idle = bench.run { $0.exchanges.isFinalRequest(client.downstream, &$0.downstreams) }
+        let idle = bench.run { $0.downstreams.isFinalRequest(client.downstream, &$0.exchanges) }
         _ = bench.begin("GET / HTTP/1.0\r\nHost: a\r\n\r\n", on: client.downstream)
-        let final = bench.run { $0.exchanges.isFinalRequest(client.downstream, &$0.downstreams) }
+        let final = bench.run { $0.downstreams.isFinalRequest(client.downstream, &$0.exchanges) }
         #expect(!idle && final)
     }
 
@@ -158,7 +158,7 @@ import Testing
         let exchange = bench.begin("GET / HTTP/1.0\r\nHost: a\r\n\r\n", on: client.downstream)
         let isFinal = bench.run { loop in
             continuation.apply(to: exchange, &loop)
-            let isFinal = loop.exchanges.isFinalRequest(client.downstream, &loop.downstreams)
+            let isFinal = loop.downstreams.isFinalRequest(client.downstream, &loop.exchanges)
             loop.downstreams[client.downstream].kind = .http1
             return isFinal
         }
@@ -171,12 +171,12 @@ import Testing
         let bench = try LoopBench()
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.get, on: client.downstream)
-        let peer = bench.run { $0.exchanges.clientAddress(of: exchange, &$0.downstreams) }
+        let peer = bench.run { $0.exchanges[exchange].clientAddress(&$0.downstreams) }
         let (named, network) = bench.run { loop in
             loop.exchanges[exchange].record.forwardedNetwork = BenchAddress.other
             return (
-                loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
-                loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+                loop.exchanges[exchange].clientAddress(&loop.downstreams),
+                loop.exchanges[exchange].clientNetwork(&loop.downstreams)
             )
         }
         #expect(peer == BenchAddress.client && named == BenchAddress.other)
@@ -190,8 +190,8 @@ import Testing
         let (address, network) = bench.run { loop in
             loop.downstreams[client.downstream].origin.address.bytes = [UInt8](repeating: 0, count: 16)
             return (
-                loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
-                loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+                loop.exchanges[exchange].clientAddress(&loop.downstreams),
+                loop.exchanges[exchange].clientNetwork(&loop.downstreams)
             )
         }
         #expect(address.isEmpty && network == nil)
@@ -205,14 +205,14 @@ import Testing
         rules.strictTransportSeconds = 60
         let client = bench.openClient(rules: rules)
         let exchange = bench.begin("GET / HTTP/1.0\r\nHost: a\r\n\r\n", on: client.downstream)
-        let plain = bench.run { $0.exchanges.headWriter(exchange, &$0.downstreams) }
+        let plain = bench.run { $0.exchanges[exchange].headWriter(&$0.downstreams) }
         #expect(plain.isHTTP10 && !plain.isChunked && !plain.closes && !plain.isStream)
         #expect(plain.strictTransportSeconds == 60)
         let closing = bench.run { loop in
             loop.exchanges[exchange].request.isHTTP10 = false
             loop.exchanges[exchange].response.start(
                 status: 200, framing: .chunked, isHTTP10: false, isStream: false, closes: true)
-            return loop.exchanges.headWriter(exchange, &loop.downstreams)
+            return loop.exchanges[exchange].headWriter(&loop.downstreams)
         }
         #expect(!closing.isHTTP10 && closing.isChunked && closing.closes)
     }
@@ -228,7 +228,7 @@ import Testing
             loop.exchanges[exchange].credential.revocationID = 7
             loop.exchanges[exchange].credential.end = 8
             loop.exchanges[exchange].credential.expiryGrace = 9
-            loop.exchanges.endCredential(exchange, isRevoked: isRevoked, &loop.context)
+            loop.exchanges[exchange].endCredential(isRevoked: isRevoked, &loop.context)
             return (loop.exchanges[exchange].credential, loop.exchanges[exchange].termination)
         }
         #expect(credential.revocationID == 0 && credential.end == .max)

@@ -210,7 +210,7 @@ import Testing
         let forwarded = bench.forward()
         let tick = bench.run { $0.upstreams[forwarded.upstream].timer.scheduled }
         bench.advance(milliseconds: 10_000)
-        bench.run { $0.exchanges.armResponseTimeout(forwarded.upstream, &$0.upstreams, &$0.context) }
+        bench.run { $0.exchanges[$0.upstreams[forwarded.upstream].exchange].armResponseTimeout(forwarded.upstream, &$0.upstreams, &$0.context) }
         bench.advance(milliseconds: 10_016)
         bench.withResponses { $0.timerFired(upstream: forwarded.upstream, tick, &$1) }
         let next = bench.run { $0.upstreams[forwarded.upstream].timer.scheduled }
@@ -243,7 +243,7 @@ import Testing
         let bench = try LoopBench { $0.transport.sendsProxyProtocol = true }
         let server = bench.openServer()
         let header = bench.run { loop in
-            loop.exchanges.writeProxyHeader(server.upstream, &loop.downstreams, &loop.upstreams)
+            loop.upstreams.writeProxyHeader(server.upstream, &loop.downstreams, &loop.exchanges)
             return loop.upstreams[server.upstream].transport.output.array
         }
         let outcome = ProxyHeader.parse(header.span)

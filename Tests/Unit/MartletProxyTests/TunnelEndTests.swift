@@ -22,7 +22,7 @@ import Testing
 
     private func terminate(_ bench: LoopBench, _ exchange: Handle<Exchange>, isRevoked: Bool = false) {
         bench.run { loop in
-            loop.exchanges.endCredential(exchange, isRevoked: isRevoked, &loop.context)
+            loop.exchanges[exchange].endCredential(isRevoked: isRevoked, &loop.context)
             RequestForwarder.terminate(exchange, &loop)
         }
     }

@@ -158,7 +158,7 @@ import Testing
         let forwarded = bench.forward(served: 3)
         let (served, upstream) = bench.run { loop in
             leftover.apply(to: forwarded, &loop)
-            loop.exchanges.detach(forwarded.upstream, of: forwarded.exchange, &loop.upstreams, &loop.context)
+            loop.upstreams.detach(forwarded.upstream, of: forwarded.exchange, &loop.exchanges, &loop.context)
             return (loop.upstreams[forwarded.upstream].served, loop.exchanges[forwarded.exchange].upstream)
         }
         #expect(served == 4 && upstream == .none && bench.active() == 0)
@@ -212,7 +212,7 @@ import Testing
         let carries = bench.run { loop in
             loop.exchanges[exchange].forwarding.cluster = ClusterIndex(rawValue: 0)
             loop.exchanges[exchange].forwarding.endpoint = Self.first
-            return loop.exchanges.carriesUpgrades(exchange, &loop.upstreams)
+            return loop.exchanges[exchange].carriesUpgrades(&loop.upstreams)
         }
         #expect(carries == expected)
     }
@@ -222,7 +222,7 @@ import Testing
         let client = bench.openClient()
         let exchange = bench.admit(BenchText.post(5), on: client.downstream)
         bench.receive("he", for: exchange)
-        let attempt = bench.run { $0.exchanges.failedAttempt(exchange, .requestSent, &$0.upstreams) }
+        let attempt = bench.run { $0.exchanges[exchange].failedAttempt(.requestSent, &$0.upstreams) }
         #expect(attempt.progress == .requestSent && attempt.endpoint.rawValue == 1 && attempt.attempts == 1)
         #expect(attempt.endpoints == 2 && !attempt.isRepeatable && attempt.hasBodyBytes && !attempt.hasResponseStarted)
     }
@@ -236,7 +236,7 @@ import Testing
         let mayHave = bench.run { loop in
             if hasBody { loop.upstreams[forwarded.upstream].output.append("left") }
             if hasHead { loop.exchanges[forwarded.exchange].forwarding.head.sent &-= 1 }
-            return loop.exchanges.mayHaveUnsent(forwarded.upstream, &loop.upstreams)
+            return loop.upstreams.mayHaveUnsent(forwarded.upstream, &loop.exchanges)
         }
         #expect(mayHave == expected)
     }
@@ -245,12 +245,12 @@ import Testing
         let bench = try LoopBench()
         let server = bench.pool()
         let results = bench.run { loop in
-            var results = [loop.exchanges.mayHaveUnsent(server.upstream, &loop.upstreams)]
+            var results = [loop.upstreams.mayHaveUnsent(server.upstream, &loop.exchanges)]
             loop.upstreams[server.upstream].transport.isSecure = true
-            results.append(loop.exchanges.mayHaveUnsent(server.upstream, &loop.upstreams))
+            results.append(loop.upstreams.mayHaveUnsent(server.upstream, &loop.exchanges))
             loop.upstreams[server.upstream].transport.isSecure = false
             loop.upstreams[server.upstream].kind = .http2
-            results.append(loop.exchanges.mayHaveUnsent(server.upstream, &loop.upstreams))
+            results.append(loop.upstreams.mayHaveUnsent(server.upstream, &loop.exchanges))
             loop.upstreams[server.upstream].kind = .http1
             return results
         }
