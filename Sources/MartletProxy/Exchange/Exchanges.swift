@@ -1,7 +1,14 @@
+private import CLinux
 internal import MartletAuthenticator
+internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
+internal import MartletIO
 internal import MartletProvider
+internal import MartletResponder
+internal import MartletRouter
+internal import MartletTLS
 
 /// The requests in progress with their responses: what concerns an exchange together with its two connections, which
 /// are lent for the call.
@@ -82,6 +89,71 @@ extension Exchanges {
             else { continue }
             self[exchange].headerRules.retain(former: former)
         }
+    }
+
+    mutating func requestDeadline(
+        of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
+    ) -> RequestDeadline {
+        let downstream = self[exchange].downstream
+        return RequestDeadline(
+            isTunnel: isTunnel(exchange),
+            isProbePending: downstreams[downstream].probe.isPending,
+            isComplete: self[exchange].body.isComplete,
+            isLocal: self[exchange].responder == .local,
+            hasResponseStarted: self[exchange].response.hasStarted,
+            awaitsContinue: self[exchange].awaitsContinue,
+            isPaused: downstreams[downstream].isPaused,
+            isCall: self[exchange].request.isGRPC && !self[exchange].upstream.isNone)
+    }
+
+    /// The same for the trailers of a stream, given as lines.
+    mutating func collectResponseTrailers(
+        _ lines: UnsafeBufferPointer<UInt8>, _ exchange: Handle<Exchange>, _ context: inout LoopContext
+    ) {
+        guard !exchange.isNone else { return }
+        var index = 0
+        while let field = unsafe TrailerLines.next(lines.span, from: &index) {
+            unsafe self[exchange].collectResponseTrailer(field, lines, &context)
+        }
+    }
+
+    /// Whether a request is the only one of an HTTP/1.0 connection, which ends with its client.
+    func isLast(_ exchange: Handle<Exchange>) -> Bool {
+        !exchange.isNone && self[exchange].request.isHTTP10 && !self[exchange].request.keepsAlive
+    }
+
+    /// Sends the pending bytes, a complete head, as HEADERS frames on a stream; on HTTP/1 it is sent with what follows.
+    mutating func sendStreamHead(
+        _ exchange: Handle<Exchange>, ends: Bool, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) {
+        guard self[exchange].isStream else { return }
+        let stream = self[exchange].downstream
+        let connection = downstreams[stream].stream.connection
+        unsafe downstreams[connection].streams?.session.submitHead(
+            downstreams[stream].stream.id, context.scratch.pending.take(exchange), ends: ends)
+        if ends { self[exchange].response.hasEndedStream = true }
+        downstreams.markDirty(connection, &context)
+    }
+
+    /// Drops the upstream connection of an exchange that ends without a complete response; it cannot be reused.
+    ///
+    /// A connection of its own is reset: one that is closed keeps its port for a minute, and clients that leave could
+    /// take every port towards an endpoint.
+    mutating func dropUpstream(
+        of exchange: Handle<Exchange>, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
+    ) {
+        self[exchange].local.task?.cancel()
+        self[exchange].local.task = nil
+        let upstream = self[exchange].upstream
+        guard !upstream.isNone else { return }
+        self[exchange].upstream = .none
+        self[exchange].forwarding.stopCarrying()
+        upstreams.directory.ended(upstreams[upstream].endpoint)
+        if upstreams[upstream].kind == .http1, !isTunnel(exchange) {
+            Socket.resetOnClose(upstreams[upstream].transport.fd)
+        }
+        upstreams.close(upstream, &context)
     }
 }
 

@@ -6,28 +6,6 @@ internal import MartletIO
 internal import MartletTLS
 
 /// An exchange and its upstream connection.
-extension Exchanges {
-    /// Drops the upstream connection of an exchange that ends without a complete response; it cannot be reused.
-    ///
-    /// A connection of its own is reset: one that is closed keeps its port for a minute, and clients that leave could
-    /// take every port towards an endpoint.
-    mutating func dropUpstream(
-        of exchange: Handle<Exchange>, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
-    ) {
-        self[exchange].local.task?.cancel()
-        self[exchange].local.task = nil
-        let upstream = self[exchange].upstream
-        guard !upstream.isNone else { return }
-        self[exchange].upstream = .none
-        self[exchange].forwarding.stopCarrying()
-        upstreams.directory.ended(upstreams[upstream].endpoint)
-        if upstreams[upstream].kind == .http1, !isTunnel(exchange) {
-            Socket.resetOnClose(upstreams[upstream].transport.fd)
-        }
-        upstreams.close(upstream, &context)
-    }
-}
-
 extension Exchange {
     /// Whether the chosen endpoint supports upgrades.
     @inline(never)

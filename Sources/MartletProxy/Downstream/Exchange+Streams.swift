@@ -2,22 +2,6 @@ internal import MartletCore
 internal import MartletHTTP2
 
 /// Responses on streams of HTTP/2.
-extension Exchanges {
-    /// Sends the pending bytes, a complete head, as HEADERS frames on a stream; on HTTP/1 it is sent with what follows.
-    mutating func sendStreamHead(
-        _ exchange: Handle<Exchange>, ends: Bool, _ downstreams: inout DownstreamConnections,
-        _ context: inout LoopContext
-    ) {
-        guard self[exchange].isStream else { return }
-        let stream = self[exchange].downstream
-        let connection = downstreams[stream].stream.connection
-        unsafe downstreams[connection].streams?.session.submitHead(
-            downstreams[stream].stream.id, context.scratch.pending.take(exchange), ends: ends)
-        if ends { self[exchange].response.hasEndedStream = true }
-        downstreams.markDirty(connection, &context)
-    }
-}
-
 extension Exchange {
     /// Ends the response on a stream, with its trailers.
     mutating func finishStream(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {

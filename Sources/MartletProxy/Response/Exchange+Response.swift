@@ -4,24 +4,6 @@ internal import MartletHTTP2
 internal import MartletRouter
 
 /// The body and the trailers of a response, and back-pressure between the two connections.
-extension Exchanges {
-    /// The same for the trailers of a stream, given as lines.
-    mutating func collectResponseTrailers(
-        _ lines: UnsafeBufferPointer<UInt8>, _ exchange: Handle<Exchange>, _ context: inout LoopContext
-    ) {
-        guard !exchange.isNone else { return }
-        var index = 0
-        while let field = unsafe TrailerLines.next(lines.span, from: &index) {
-            unsafe self[exchange].collectResponseTrailer(field, lines, &context)
-        }
-    }
-
-    /// Whether a request is the only one of an HTTP/1.0 connection, which ends with its client.
-    func isLast(_ exchange: Handle<Exchange>) -> Bool {
-        !exchange.isNone && self[exchange].request.isHTTP10 && !self[exchange].request.keepsAlive
-    }
-}
-
 extension Exchange {
     /// Sets the response timeout, which starts when the request is complete; until then the idle timeout counts.
     mutating func armResponseTimeout(

@@ -4,23 +4,6 @@ internal import MartletHTTP
 internal import MartletResponder
 
 /// The body and the trailers of a request, on their way to an upstream.
-extension Exchanges {
-    mutating func requestDeadline(
-        of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
-    ) -> RequestDeadline {
-        let downstream = self[exchange].downstream
-        return RequestDeadline(
-            isTunnel: isTunnel(exchange),
-            isProbePending: downstreams[downstream].probe.isPending,
-            isComplete: self[exchange].body.isComplete,
-            isLocal: self[exchange].responder == .local,
-            hasResponseStarted: self[exchange].response.hasStarted,
-            awaitsContinue: self[exchange].awaitsContinue,
-            isPaused: downstreams[downstream].isPaused,
-            isCall: self[exchange].request.isGRPC && !self[exchange].upstream.isNone)
-    }
-}
-
 extension Exchange {
     /// Requires progress of a body: some byte within `body_idle`, and `body_min_rate` on average.
     mutating func armBody(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
