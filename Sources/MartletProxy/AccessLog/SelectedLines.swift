@@ -15,21 +15,21 @@ enum SelectedLines {
         _ exchange: Handle<Exchange>, _ microseconds: Int, orPrepare key: AccessKey, _ loop: inout LoopState
     ) -> Bool {
         guard let plan = loop.context.logs.access.plan else {
-            prepare(key, exchange, &loop)
+            prepare(key, exchange, &loop.exchanges, &loop.upstreams, &loop.context)
             return false
         }
         let candidate = AccessSampling.Candidate(
             status: loop.exchanges[exchange].response.status, isRejected: loop.exchanges[exchange].record.reason != 0,
-            isProbe: isProbe(exchange, &loop))
+            isProbe: isProbe(exchange, &loop.exchanges, &loop.downstreams))
         let decision = loop.context.logs.access.sampling.decide(candidate, plan)
         guard decision != .drop else { return true }
         var line = SelectedLine()
         line.isSampled = decision == .writeSampled
         line.milliseconds = loop.context.clock.unixMilliseconds
         line.microseconds = microseconds
-        describe(exchange, &line, &loop)
-        describeConnection(of: exchange, &line, &loop)
-        line.names = names(of: exchange, &loop)
+        describe(exchange, &line, &loop.exchanges)
+        describeConnection(of: exchange, &line, &loop.exchanges, &loop.downstreams, &loop.context)
+        line.names = names(of: exchange, &loop.exchanges, &loop.upstreams, &loop.context)
         if plan.needsNotes { line.notes = loop.context.logs.access.notes.entry(of: exchange) }
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         unsafe loop.context.logs.access.append(line, &lent.pointee.record.texts, plan)
@@ -43,9 +43,9 @@ enum SelectedLines {
         var line = SelectedLine()
         line.milliseconds = loop.context.clock.unixMilliseconds
         line.microseconds = microseconds
-        describe(exchange, &line, &loop)
-        describeConnection(of: exchange, &line, &loop)
-        line.names = names(of: exchange, &loop)
+        describe(exchange, &line, &loop.exchanges)
+        describeConnection(of: exchange, &line, &loop.exchanges, &loop.downstreams, &loop.context)
+        line.names = names(of: exchange, &loop.exchanges, &loop.upstreams, &loop.context)
         var out = ByteBuffer(capacity: 1024)
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         unsafe SelectedLineWriter(plan, .json, instanceID: []).write(line, &lent.pointee.record.texts, into: &out)
@@ -53,83 +53,96 @@ enum SelectedLines {
     }
 
     /// Whether a listener's own handler has responded to a request that changes nothing.
-    private static func isProbe(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> Bool {
-        let method = loop.exchanges[exchange].request.method
-        return loop.exchanges[exchange].record.routeSlot == .noRoute && (method == .get || method == .head)
-            && loop.downstreams[loop.exchanges[exchange].downstream].origin.handler != nil
+    private static func isProbe(
+        _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections
+    ) -> Bool {
+        let method = exchanges[exchange].request.method
+        return exchanges[exchange].record.routeSlot == .noRoute && (method == .get || method == .head)
+            && downstreams[exchanges[exchange].downstream].origin.handler != nil
     }
 
     private static func describe(
-        _ exchange: Handle<Exchange>, _ line: inout SelectedLine, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ line: inout SelectedLine, _ exchanges: inout Exchanges
     ) {
-        line.status = loop.exchanges[exchange].response.status
-        line.isCheck = !loop.exchanges[exchange].request.check.isEmpty
-        line.bytesIn = loop.exchanges[exchange].record.bytesIn
-        line.bytesOut = loop.exchanges[exchange].record.bytesOut
-        line.retries = max(loop.exchanges[exchange].forwarding.attempts - 1, 0)
-        if loop.exchanges[exchange].isStream {
+        line.status = exchanges[exchange].response.status
+        line.isCheck = !exchanges[exchange].request.check.isEmpty
+        line.bytesIn = exchanges[exchange].record.bytesIn
+        line.bytesOut = exchanges[exchange].record.bytesOut
+        line.retries = max(exchanges[exchange].forwarding.attempts - 1, 0)
+        if exchanges[exchange].isStream {
             line.protocolVersion = "HTTP/2"
-        } else if loop.exchanges[exchange].request.isHTTP10 {
+        } else if exchanges[exchange].request.isHTTP10 {
             line.protocolVersion = "HTTP/1.0"
         }
     }
 
     private static func describeConnection(
-        of exchange: Handle<Exchange>, _ line: inout SelectedLine, _ loop: inout LoopState
+        of exchange: Handle<Exchange>, _ line: inout SelectedLine, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let downstream = loop.exchanges[exchange].downstream
+        let downstream = exchanges[exchange].downstream
         let connection =
-            loop.downstreams[downstream].isStream ? loop.downstreams[downstream].stream.connection : downstream
-        guard loop.downstreams.all.contains(connection) else { return }
-        if let version = loop.downstreams[connection].transport.engine?.version {
+            downstreams[downstream].isStream ? downstreams[downstream].stream.connection : downstream
+        guard downstreams.all.contains(connection) else { return }
+        if let version = downstreams[connection].transport.engine?.version {
             line.tlsVersion = Array(version.utf8)
         }
-        let id = loop.downstreams[connection].origin.listener
+        let id = downstreams[connection].origin.listener
         // Of a listener that is gone, the connection knows the address.
         let socket =
-            loop.downstreams.acceptor.index(ofListener: id).map { loop.downstreams.acceptor.listeners[$0].fd }
-            ?? loop.downstreams[connection].transport.fd
-        line.listener = loop.context.logs.access.address(ofListener: id) {
+            downstreams.acceptor.index(ofListener: id).map { downstreams.acceptor.listeners[$0].fd }
+            ?? downstreams[connection].transport.fd
+        line.listener = context.logs.access.address(ofListener: id) {
             Socket.localAddress(socket).map { Array($0.description.utf8) } ?? []
         }
     }
 
     /// Notes what an upstream's response says, and how long its head took.
     @inline(never)
-    static func note(status: Int, _ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        guard loop.context.logs.access.plan?.notesResponses == true else { return }
-        let waited = loop.now &- loop.exchanges[exchange].forwarding.sentAt
-        loop.context.logs.access.notes.note(status: status, microseconds: Int(waited / 1000), of: exchange)
+    static func note(
+        status: Int, _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) {
+        guard context.logs.access.plan?.notesResponses == true else { return }
+        let waited = context.now &- exchanges[exchange].forwarding.sentAt
+        context.logs.access.notes.note(status: status, microseconds: Int(waited / 1000), of: exchange)
     }
 
     /// Switches to other settings of the access log; connections that are open follow.
-    static func adopt(_ settings: AccessLogSettings?, _ loop: inout LoopState) {
-        loop.context.logs.access.configurationChanged(settings)
-        let isNoted = loop.context.logs.access.needsNotes
+    static func adopt(
+        _ settings: AccessLogSettings?, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) {
+        context.logs.access.configurationChanged(settings)
+        let isNoted = context.logs.access.needsNotes
         // Streams keep the address of the slot's last use, where that was a stream of the same connection.
-        loop.downstreams.all.updateAll { $0.origin.address.isNoted = isNoted }
+        downstreams.all.updateAll { $0.origin.address.isNoted = isNoted }
     }
 
     /// Prepares the texts that the log uses for all exchanges with this key.
     @inline(never)
-    private static func prepare(_ key: AccessKey, _ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        let names = names(of: exchange, &loop)
-        loop.context.logs.access.prepare(
+    private static func prepare(
+        _ key: AccessKey, _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges,
+        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
+    ) {
+        let names = names(of: exchange, &exchanges, &upstreams, &context)
+        context.logs.access.prepare(
             key, route: names.route, reason: names.reason, member: names.member, condition: names.condition,
             provider: names.provider, upstream: names.upstream)
     }
 
     /// The texts of an exchange that it shares with others.
-    private static func names(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> SelectedLine.Names {
-        let provider = Int(loop.exchanges[exchange].credential.provider)
-        let endpoint = loop.exchanges[exchange].forwarding.endpoint
-        let reason = Int(loop.exchanges[exchange].record.reason)
+    private static func names(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ upstreams: inout UpstreamConnections,
+        _ context: inout LoopContext
+    ) -> SelectedLine.Names {
+        let provider = Int(exchanges[exchange].credential.provider)
+        let endpoint = exchanges[exchange].forwarding.endpoint
+        let reason = Int(exchanges[exchange].record.reason)
         return SelectedLine.Names(
-            route: loop.context.counters.routes.texts[Int(loop.exchanges[exchange].record.routeSlot.rawValue)],
-            reason: loop.context.counters.reasons.texts[reason], member: loop.context.counters.reasons.members[reason],
-            condition: loop.context.counters.reasons.conditions[reason],
-            provider: provider >= 0 && provider < loop.context.snapshot.providerTexts.count
-                ? loop.context.snapshot.providerTexts[provider] : [],
-            upstream: endpoint.isNone ? [] : loop.upstreams.directory.endpoints[Int(endpoint)].text)
+            route: context.counters.routes.texts[Int(exchanges[exchange].record.routeSlot.rawValue)],
+            reason: context.counters.reasons.texts[reason], member: context.counters.reasons.members[reason],
+            condition: context.counters.reasons.conditions[reason],
+            provider: provider >= 0 && provider < context.snapshot.providerTexts.count
+                ? context.snapshot.providerTexts[provider] : [],
+            upstream: endpoint.isNone ? [] : upstreams.directory.endpoints[Int(endpoint)].text)
     }
 }

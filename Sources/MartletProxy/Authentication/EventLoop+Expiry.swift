@@ -22,7 +22,7 @@ extension EventLoop {
             if loop.exchanges[exchange].credential.decision >= 0,
                 CredentialWatch.isLong(since: loop.exchanges[exchange].record.started, at: loop.now)
             {
-                retainToken(of: exchange)
+                CredentialWatch.retainToken(of: exchange, &loop.exchanges, &authenticator)
             }
             if loop.exchanges.isTunnel(exchange) {
                 RequestForwarder.checkTunnel(exchange, endsForDrain: &endsForDrain, &loop)
@@ -32,7 +32,7 @@ extension EventLoop {
             }
             RequestForwarder.terminate(exchange, &loop)
         }
-        submitRevalidations()
+        credentialWatch.submitRevalidations(&loop.exchanges, &loop.downstreams, &authenticator, &loop.context)
     }
 
     /// Ends an exchange whose route's `timeout` has passed, unless its response has begun.
@@ -47,23 +47,6 @@ extension EventLoop {
         case .fail: loop.fail(exchange, ExchangeRouteRules.timeout)
         }
         return true
-    }
-
-    /// Ends exchanges whose credentials were revoked.
-    mutating func markAllRevoked(_ revocationIDs: Set<UInt64>) {
-        for index in 0..<loop.exchanges.all.end {
-            guard let exchange = loop.exchanges.all.handle(at: index),
-                loop.exchanges[exchange].credential.revocationID != 0,
-                revocationIDs.contains(loop.exchanges[exchange].credential.revocationID)
-            else { continue }
-            markRevoked(exchange)
-        }
-    }
-
-    /// Ends an exchange because its credential was revoked.
-    mutating func markRevoked(_ exchange: Handle<Exchange>) {
-        loop.exchanges[exchange].endCredential(isRevoked: true, &loop.context)
-        credentialWatch.checkSoon()
     }
 
     /// How many WebSockets a drain ends now.

@@ -38,7 +38,8 @@ extension EventLoop {
                 request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
                 certificateChain: chain),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
-            trace: loop.context.tracing.isOn ? RequestTracing.beginVerification(of: exchange, &loop) : nil)
+            trace: loop.context.tracing.isOn
+                ? RequestTracing.beginVerification(of: exchange, &loop.exchanges, &loop.context) : nil)
         loop.suspend(exchange, for: request.isProof ? .proof : .verification, until: deadline)
         if !authenticator.enqueue(job) { loop.verifier.submit(job) }
     }
@@ -90,12 +91,13 @@ extension EventLoop {
         _ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult
     ) {
         guard loop.exchanges.all.contains(exchange) else { return }
-        if loop.context.tracing.isOn { RequestTracing.endVerification(of: exchange, result, &loop) }
+        if loop.context.tracing.isOn { RequestTracing.endVerification(of: exchange, result, &loop.context) }
         guard loop.exchanges[exchange].suspension.isVerification else {
-            return revalidated(exchange, epoch: resultEpoch, result)
+            return credentialWatch.revalidated(
+                exchange, epoch: resultEpoch, result, &loop.exchanges, &authenticator, &loop.context)
         }
         if case .success(let verified) = result, let replacement = verified.replacement {
-            loop.replaceCookie(of: exchange, by: replacement)
+            loop.exchanges.replaceCookie(of: exchange, by: replacement, &loop.context)
         }
         resume(exchange, .verified(result, epoch: resultEpoch))
     }
@@ -106,7 +108,7 @@ extension EventLoop {
         if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
             unsafe logRejection(error, failed, exchange, bytes)
         }
-        unsafe router.noteHead(exchange, bytes, &loop)
+        unsafe router.noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         if loop.exchanges[exchange].credential.offersBasic, let browser = loop.context.snapshot.browser {
             loop.exchanges[exchange].credential.offersBasic =
@@ -138,15 +140,6 @@ extension EventLoop {
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
                 client: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
                 request: provider?.facts(of: loop.exchanges[exchange].record.texts, head: head)))
-    }
-
-    /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.
-    mutating func sweepRevocations() {
-        guard authenticator.hasUnsweptRevocations else { return }
-        revalidateExchanges(of: authenticator.unsweptChanges)
-        guard let due = authenticator.sweepRevocations(at: loop.time) else { return }
-        markAllRevoked(due.revocationIDs)
-        for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
     }
 }
 

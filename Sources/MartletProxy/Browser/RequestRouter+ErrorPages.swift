@@ -6,10 +6,11 @@ extension RequestRouter {
     /// Marks a navigation, before anything can be wrong with it: the head is not kept.
     @inline(never)
     mutating func markNavigation(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
     ) {
         guard unsafe NavigationRule.isNavigation(bytes.span, head.fields, method: head.method),
-            let pages = loop.context.snapshot.browser?.errors
+            let pages = context.snapshot.browser?.errors
         else { return }
         var languages: String?
         for index in 0..<head.fields.count {
@@ -18,17 +19,18 @@ extension RequestRouter {
             languages = unsafe String(decoding: bytes[field.value], as: UTF8.self)
             break
         }
-        loop.exchanges[exchange].request.navigation = .of(language: pages.language(languages))
+        exchanges[exchange].request.navigation = .of(language: pages.language(languages))
     }
 
     /// Has the response delete the cookies of the gateway that are of no use.
     @inline(never)
     mutating func deleteCookies(
-        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
     ) {
-        guard let browser = loop.context.snapshot.browser else { return }
+        guard let browser = context.snapshot.browser else { return }
         for name in unsafe browser.cookies.find(in: bytes.span, head.fields).unusable {
-            loop.setCookie(browser.cookies.deletion(of: name), of: exchange)
+            exchanges.setCookie(browser.cookies.deletion(of: name), of: exchange)
         }
     }
 }

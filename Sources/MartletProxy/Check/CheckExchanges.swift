@@ -7,16 +7,17 @@ enum CheckExchanges {
     /// The response to a check whose request is rejected.
     @inline(never)
     static func rejection(
-        of exchange: Handle<Exchange>, _ failure: Failure, _ marks: CheckMarks, _ loop: inout LoopState
+        of exchange: Handle<Exchange>, _ failure: Failure, _ marks: CheckMarks, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
     ) -> Failure {
-        count(exchange, &loop)
+        count(exchange, &exchanges, &context)
         return failure.ofCheck(deniesAlike: marks.contains(.deniesAlike))
     }
 
     /// Counts the exchange as a check of its route; called when it ends, because what waits is found by its route.
-    static func count(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.checkSlot(
-            of: loop.exchanges[exchange].record.routeSlot)
+    static func count(_ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext) {
+        exchanges[exchange].record.routeSlot = context.counters.routes.checkSlot(
+            of: exchanges[exchange].record.routeSlot)
     }
 
     // MARK: Checks by gRPC
@@ -44,20 +45,24 @@ enum CheckExchanges {
     }
 
     /// Gives an exchange whose turn has come the head that its call describes.
-    static func takeHead(of stream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
-        let exchange = loop.downstreams[stream].exchange
-        loop.exchanges[exchange].responder = .none
-        loop.downstreams[stream].reader.input.removeAll()
-        loop.exchanges[exchange].heldBody.exchange(with: &loop.downstreams[stream].reader.input)
+    static func takeHead(
+        of stream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections
+    ) {
+        let exchange = downstreams[stream].exchange
+        exchanges[exchange].responder = .none
+        downstreams[stream].reader.input.removeAll()
+        exchanges[exchange].heldBody.exchange(with: &downstreams[stream].reader.input)
     }
 
     /// Makes the pending response to a check that of a call.
     @inline(never)
-    static func wrapResponse(to exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        let whole = unsafe loop.context.scratch.pending.take(exchange)
+    static func wrapResponse(to exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext)
+    {
+        let whole = unsafe context.scratch.pending.take(exchange)
         let end = unsafe ResponseHeadWriter.endOfHead(whole)
-        let status = loop.exchanges[exchange].response.status
-        let rules = loop.context.snapshot.checks
+        let status = exchanges[exchange].response.status
+        let rules = context.snapshot.checks
         let message = unsafe CheckCallResponse(
             status: status, head: UnsafeBufferPointer(rebasing: whole[..<end]).span, body: Array(whole[end...])
         ) { line in
@@ -66,16 +71,16 @@ enum CheckExchanges {
         let framed = message.framed
         var text = ByteBuffer()
         text.append("HTTP/1.1 200 OK\r\nContent-Type: application/grpc\r\nDate: ")
-        unsafe text.append(loop.context.clock.dateText.bytes)
+        unsafe text.append(context.clock.dateText.bytes)
         text.append("\r\nX-Request-Id: ")
-        unsafe text.append(loop.exchanges[exchange].record.texts.requestID)
+        unsafe text.append(exchanges[exchange].record.texts.requestID)
         text.append("\r\n\r\n")
         text.append(framed)
-        loop.context.scratch.pending[exchange].removeAll()
-        unsafe loop.context.scratch.pending[exchange].append(text.bytes)
-        loop.exchanges[exchange].response.trailers.removeAll()
-        loop.exchanges[exchange].response.trailers.append("grpc-status: 0\r\n")
-        loop.exchanges[exchange].record.bytesOut = framed.count
+        context.scratch.pending[exchange].removeAll()
+        unsafe context.scratch.pending[exchange].append(text.bytes)
+        exchanges[exchange].response.trailers.removeAll()
+        exchanges[exchange].response.trailers.append("grpc-status: 0\r\n")
+        exchanges[exchange].record.bytesOut = framed.count
     }
 }
 

@@ -58,7 +58,7 @@ extension RequestRouter {
         if call.contains(.isCall) {
             marks.formUnion(call.intersection(.ofCall))
             // The client of the described request, not that of the call.
-            unsafe applyProxyFields(exchange, bytes, &loop)
+            unsafe applyProxyFields(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         }
         // Behind a longer path the query is the client's.
         if head.path.count == rules.endpoint.count {
@@ -92,7 +92,7 @@ extension RequestRouter {
         guard loop.exchanges[exchange].request.check.contains(.isDescribed) else {
             return loop.reject(exchange, .noRoute("check.own_path"))
         }
-        CheckExchanges.count(exchange, &loop)
+        CheckExchanges.count(exchange, &loop.exchanges, &loop.context)
         let isComplete = loop.exchanges[exchange].body.isComplete
         loop.exchanges[exchange].response.start(
             status: 200, closes: !isComplete || !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
@@ -106,11 +106,12 @@ extension RequestRouter {
             request.headers.span, to: &loop.context.scratch.pending[exchange])
         if loop.exchanges[exchange].request.check.contains(.isCall) {
             unsafe appendWithheld(
-                bytes, route: Int(request.route), consumesCredential: request.consumedCredential, of: exchange, &loop)
+                bytes, route: Int(request.route), consumesCredential: request.consumedCredential, of: exchange,
+                &loop.context)
         }
         // The rules of the route are for the API's response.
         loop.exchanges[exchange].response.rules.end()
-        loop.endHead(of: exchange, from: 0, .uncached)
+        loop.exchanges.endHead(of: exchange, from: 0, .uncached, &loop.context)
         loop.sendCompleteResponse(exchange)
         if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
     }
@@ -119,9 +120,9 @@ extension RequestRouter {
     /// a credential that the gateway itself would not forward, or an identity header in another spelling.
     private func appendWithheld(
         _ bytes: UnsafeBufferPointer<UInt8>, route: Int, consumesCredential: Bool, of exchange: Handle<Exchange>,
-        _ loop: inout LoopState
+        _ context: inout LoopContext
     ) {
-        let snapshot = loop.context.snapshot
+        let snapshot = context.snapshot
         var rules = snapshot.compiledRoutes[route].rewriting
         if !consumesCredential { rules.remove(.dropsAuthorization) }
         for index in 0..<head.fields.count {
@@ -134,7 +135,7 @@ extension RequestRouter {
             // With its usual name it is in the response already.
             if unsafe snapshot.checks?.isReserved(line.bytes.span) == true { continue }
             line.append("\r\n")
-            unsafe loop.context.scratch.pending[exchange].append(line.bytes)
+            unsafe context.scratch.pending[exchange].append(line.bytes)
         }
     }
 

@@ -185,7 +185,8 @@ extension EventLoop {
         case .complete(let count):
             loop.downstreams[downstream].reader.isReceivingHead = false
             let exchange = unsafe router.beginExchange(
-                downstream, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &loop)
+                downstream, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &loop.exchanges, &loop.downstreams,
+                &loop.context)
             unsafe RequestAdmission.begin(
                 exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &self)
             return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .waiting
@@ -215,7 +216,7 @@ extension EventLoop {
         switch loop.exchanges[exchange].resume(end, epoch: authenticator.epoch) {
         case .process(let result): processAgain(downstream, with: result)
         case .takeHead:
-            CheckExchanges.takeHead(of: downstream, &loop)
+            CheckExchanges.takeHead(of: downstream, &loop.exchanges, &loop.downstreams)
             processAgain(downstream, with: nil)
         case .none: return false
         }

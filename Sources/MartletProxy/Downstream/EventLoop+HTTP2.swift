@@ -66,7 +66,7 @@ extension EventLoop {
         var parser = loop.downstreams[stream].reader.parser
         switch streams.session.fill(&router.head, &parser) {
         case .complete:
-            let exchange = unsafe router.beginExchange(stream, text, &loop)
+            let exchange = unsafe router.beginExchange(stream, text, &loop.exchanges, &loop.downstreams, &loop.context)
             unsafe RequestAdmission.begin(exchange, text, &self)
             // A head whose credential has to be verified is parsed again when the result is there.
             guard loop.downstreams[stream].isAlive, loop.downstreams[stream].phase == .waiting else { return }

@@ -16,7 +16,7 @@ extension LoopState {
             exchanges.dropUpstream(of: exchange, &upstreams, &context)
             if exchanges[exchange].response.status == 0 { exchanges[exchange].response.status = 499 }
             exchanges[exchange].record.reason = context.counters.reason("request.client_left")
-            if !exchanges[exchange].request.check.isEmpty { CheckExchanges.count(exchange, &self) }
+            if !exchanges[exchange].request.check.isEmpty { CheckExchanges.count(exchange, &exchanges, &context) }
             finish(exchange)
         }
         if downstreams[downstream].isStream { downstreams.resetStream(downstream, .cancel, &context) }

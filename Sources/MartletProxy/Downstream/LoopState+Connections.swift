@@ -60,7 +60,9 @@ extension LoopState {
         for _ in 0..<min(downstreams.acceptor.order.count, ConnectionOrder.searchLimit) {
             guard let downstream = downstreams.acceptor.order.popOldest() else { return false }
             guard downstreams.all.contains(downstream) else { continue }
-            if network == nil || downstreams.network(of: downstream) == network, isEvictable(downstream) {
+            if network == nil || downstreams.network(of: downstream) == network,
+                downstreams.isEvictable(downstream, &exchanges, &context)
+            {
                 displace(downstream)
                 return true
             }
@@ -90,38 +92,48 @@ extension LoopState {
             abandon(downstream)
         }
     }
+}
 
-    mutating func isEvictable(_ downstream: Handle<DownstreamConnection>) -> Bool {
-        switch downstreams[downstream].phase {
-        case .frames: return areStreamsEvictable(downstream)
-        case .exchange: return isUploadEvictable(downstreams[downstream].exchange)
+extension DownstreamConnections {
+    /// Whether a connection gives way where capacity is needed.
+    mutating func isEvictable(
+        _ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> Bool {
+        switch self[downstream].phase {
+        case .frames: return areStreamsEvictable(downstream, &exchanges, &context)
+        case .exchange: return Self.isUploadEvictable(self[downstream].exchange, &exchanges, &context)
         default: break
         }
         let state = UnprovenConnection.Wait(
-            phase: downstreams[downstream].phase, deadline: downstreams[downstream].timer.deadline,
-            requests: downstreams[downstream].reader.requests,
-            isReceivingHead: downstreams[downstream].reader.isReceivingHead,
-            hasOutput: !downstreams[downstream].transport.output.isEmpty)
-        return UnprovenConnection(waiting: state, timeouts: context.snapshot.loopTimeouts)?.isEvictable(at: now)
+            phase: self[downstream].phase, deadline: self[downstream].timer.deadline,
+            requests: self[downstream].reader.requests,
+            isReceivingHead: self[downstream].reader.isReceivingHead,
+            hasOutput: !self[downstream].transport.output.isEmpty)
+        return UnprovenConnection(waiting: state, timeouts: context.snapshot.loopTimeouts)?.isEvictable(at: context.now)
             ?? false
     }
 
     /// An HTTP/2 connection is evictable before its first request, or when all its streams are evictable uploads.
-    private mutating func areStreamsEvictable(_ downstream: Handle<DownstreamConnection>) -> Bool {
-        guard let streams = downstreams[downstream].streams else { return false }
+    private mutating func areStreamsEvictable(
+        _ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> Bool {
+        guard let streams = self[downstream].streams else { return false }
         guard !streams.slots.isEmpty else {
             let connection = UnprovenConnection(
-                withoutStreams: downstreams[downstream].reader.requests, headStartedAt: streams.headStartedAt,
-                idleSince: streams.idleSince, now: now)
-            return connection?.isEvictable(at: now) ?? false
+                withoutStreams: self[downstream].reader.requests, headStartedAt: streams.headStartedAt,
+                idleSince: streams.idleSince, now: context.now)
+            return connection?.isEvictable(at: context.now) ?? false
         }
         return streams.slots.values.allSatisfy { index in
-            guard let stream = downstreams.all.handle(at: index) else { return true }
-            return downstreams[stream].phase == .exchange && isUploadEvictable(downstreams[stream].exchange)
+            guard let stream = all.handle(at: index) else { return true }
+            return self[stream].phase == .exchange
+                && Self.isUploadEvictable(self[stream].exchange, &exchanges, &context)
         }
     }
 
-    private mutating func isUploadEvictable(_ exchange: Handle<Exchange>) -> Bool {
+    private static func isUploadEvictable(
+        _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> Bool {
         guard !exchange.isNone else { return false }
         let upload = UnprovenConnection.Upload(
             isAnonymous: exchanges[exchange].credential.provider < 0,
@@ -129,6 +141,6 @@ extension LoopState {
             hasResponseStarted: exchanges[exchange].response.hasStarted,
             isUpgrade: !exchanges[exchange].tunnel.isNone,
             started: exchanges[exchange].record.started, bytes: exchanges[exchange].record.bytesIn)
-        return UnprovenConnection(upload)?.isEvictable(at: now) ?? false
+        return UnprovenConnection(upload)?.isEvictable(at: context.now) ?? false
     }
 }

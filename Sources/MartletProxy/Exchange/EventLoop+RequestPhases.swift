@@ -15,7 +15,9 @@ extension EventLoop {
     mutating func processRequest(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, verification: BoxedVerificationResult?
     ) {
-        if loop.context.snapshot.hasBrowser { unsafe router.markNavigation(exchange, bytes, &loop) }
+        if loop.context.snapshot.hasBrowser {
+            unsafe router.markNavigation(exchange, bytes, &loop.exchanges, &loop.context)
+        }
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
             return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
         }
@@ -35,7 +37,7 @@ extension EventLoop {
             return loop.exchanges[exchange].keep(verification?.result, epoch: authenticator.epoch)
         }
         guard loop.exchanges[exchange].request.check.isEmpty else {
-            unsafe router.noteHead(exchange, bytes, &loop)
+            unsafe router.noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             return unsafe router.respondToCheck(authorized, bytes, &loop)
         }
         unsafe router.forward(authorized, bytes, &loop)
@@ -66,7 +68,7 @@ extension EventLoop {
             outcome = .rejected(Rejection(error))
         }
         unsafe lent.pointee.credential.hasCookie = reader.hasCookie
-        if reader.hasUnusableCookie { unsafe router.deleteCookies(of: exchange, bytes, &loop) }
+        if reader.hasUnusableCookie { unsafe router.deleteCookies(of: exchange, bytes, &loop.exchanges, &loop.context) }
         return outcome
     }
 
@@ -117,7 +119,7 @@ extension EventLoop {
             unsafe router.deny(exchange, rejection, bytes, pages, &loop)
         case .anonymous:
             guard let routed = RoutedRequest(exchange: ExchangeID(exchange), route: route, mount: -1) else { break }
-            loop.setCookie(browser.cookies.session.deletion, of: exchange)
+            loop.exchanges.setCookie(browser.cookies.session.deletion, of: exchange)
             loop.exchanges[exchange].credential.isCookie = false
             let lent = unsafe loop.exchanges.all.address(of: exchange)
             let outcome = unsafe authenticator.authorize(

@@ -55,7 +55,9 @@ extension LoopState {
                 ? exchanges.handshakeMicroseconds(ofTunnel: exchange) : microseconds,
             upstream: Int(exchanges[exchange].forwarding.cluster.rawValue),
             provider: Int(exchanges[exchange].credential.provider))
-        if context.tracing.isOn { RequestTracing.finish(exchange, microseconds: microseconds, &self) }
+        if context.tracing.isOn {
+            RequestTracing.finish(exchange, microseconds: microseconds, &exchanges, &downstreams, &context)
+        }
         log(exchange, microseconds: microseconds)
         if context.logs.isWatched { SelectedLines.show(exchange, microseconds, &self) }
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }

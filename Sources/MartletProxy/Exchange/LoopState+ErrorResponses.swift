@@ -10,7 +10,8 @@ extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
         let marks = exchanges[exchange].request.check
-        let failure = marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &self)
+        let failure =
+            marks.isEmpty ? failure : CheckExchanges.rejection(of: exchange, failure, marks, &exchanges, &context)
         let downstream = exchanges[exchange].downstream
         let isComplete = exchanges[exchange].body.isComplete && !failure.closes
         exchanges[exchange].response.start(
@@ -35,7 +36,7 @@ extension LoopState {
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
                 page: page)
         }
-        endHead(of: exchange, from: 0, .uncached)
+        exchanges.endHead(of: exchange, from: 0, .uncached, &context)
         if exchanges[exchange].request.method != .head {
             unsafe context.scratch.pending[exchange].append(body.bytes)
             exchanges[exchange].record.bytesOut = body.count
@@ -65,7 +66,9 @@ extension LoopState {
     /// Sends the pending bytes, which are a complete response.
     mutating func sendCompleteResponse(_ exchange: Handle<Exchange>) {
         guard exchanges[exchange].isStream else { return sendPending(exchange) }
-        if exchanges[exchange].request.check.contains(.isCall) { CheckExchanges.wrapResponse(to: exchange, &self) }
+        if exchanges[exchange].request.check.contains(.isCall) {
+            CheckExchanges.wrapResponse(to: exchange, &exchanges, &context)
+        }
         var whole = ByteBuffer()
         swap(&whole, &context.scratch.pending[exchange])
         let bytes = unsafe whole.bytes

@@ -22,8 +22,8 @@ extension RequestRouter {
             ._withUnsafeGuaranteedRef { plan in
                 if !loop.exchanges[exchange].record.limits.isEntered {
                     loop.exchanges[exchange].record.limits.enter()
-                    if plan.concurrency < .max, !Self.enter(exchange, plan, &loop) {
-                        unsafe noteHead(exchange, bytes, &loop)
+                    if plan.concurrency < .max, !Self.enter(exchange, plan, &loop.exchanges, &loop.downstreams) {
+                        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
                         loop.reject(exchange, .tooManyUnderWay)
                         return false
                     }
@@ -35,10 +35,13 @@ extension RequestRouter {
 
     /// Counts a request as under way.
     /// - Returns: whether there was room.
-    private static func enter(_ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ loop: inout LoopState) -> Bool {
+    private static func enter(
+        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections
+    ) -> Bool {
         let isDivided = plan.counter.isDivided(of: plan.concurrency)
-        let network = isDivided ? loop.exchanges[exchange].clientNetwork(&loop.downstreams) : nil
-        return loop.exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency, for: network)
+        let network = isDivided ? exchanges[exchange].clientNetwork(&downstreams) : nil
+        return exchanges[exchange].record.limits.enter(plan.counter, maximum: plan.concurrency, for: network)
     }
 
     /// Counts a request whose caller is authorized, by the limits that need the caller.
@@ -69,15 +72,19 @@ extension RequestRouter {
             }
             decisions = shared
         } else {
-            for index in range { unsafe takeLocal(plan.limits[index], index, exchange, bytes, &decisions, &loop) }
+            for index in range {
+                unsafe takeLocal(
+                    plan.limits[index], index, exchange, bytes, &decisions, &loop.exchanges, &loop.downstreams,
+                    &loop.context)
+            }
         }
         plan.count(decisions, range)
         guard decisions.areAllowed else {
-            unsafe giveBack(&decisions, exchange, plan, range, bytes, &loop)
-            announce(decisions, exchange, plan, range, continues: false, &loop)
+            unsafe giveBack(&decisions, exchange, plan, range, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            announce(decisions, exchange, plan, range, continues: false, &loop.exchanges)
             let limit = plan.limits[decisions.rejecting]
             let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
-            unsafe noteHead(exchange, bytes, &loop)
+            unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             loop.reject(
                 exchange,
                 decisions.isStoreFailure
@@ -86,7 +93,7 @@ extension RequestRouter {
         }
         if !needsCaller { loop.exchanges[exchange].record.limits.took(plan.id, storeTokens: decisions.storeTokens) }
         if plan.announces {
-            announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &loop)
+            announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &loop.exchanges)
         }
         return true
     }
@@ -95,29 +102,32 @@ extension RequestRouter {
     @inline(__always)
     private mutating func takeLocal(
         _ limit: PlannedLimit, _ index: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ decisions: inout LimitDecisions, _ loop: inout LoopState
+        _ decisions: inout LimitDecisions, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
     ) {
-        let key = unsafe key(of: limit, exchange, bytes, &loop)
-        decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
+        let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
+        decisions.record(limit.table.take(key, limit.rate, at: context.now), of: index, limit.rate)
     }
 
     /// Gives back the tokens of a request that is rejected.
     private mutating func giveBack(
         _ decisions: inout LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
-        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
     ) {
         // Limits of the first phase took theirs before; those of a configuration that was replaced meanwhile keep them,
         // since the limits of this one did not give them out.
-        let hasEarlier = loop.exchanges[exchange].record.limits.plan == plan.id
-        let earlier = loop.exchanges[exchange].record.limits.storeTokens
+        let hasEarlier = exchanges[exchange].record.limits.plan == plan.id
+        let earlier = exchanges[exchange].record.limits.storeTokens
         for index in 0..<range.upperBound where index < range.lowerBound ? hasEarlier : decisions.took(index) {
             let limit = plan.limits[index]
             let tokens = index < range.lowerBound ? earlier : decisions.storeTokens
             let isOfStore = tokens & LimitDecisions.bit(index) != 0
-            let key = unsafe key(of: limit, exchange, bytes, &loop)
+            let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
             if isOfStore {
                 unsafe limit.shared?.giveBack(
-                    key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now)
+                    key, limit.rate, named: storeKey(of: limit, exchange, bytes, &exchanges, &downstreams, &context),
+                    at: context.now)
             }
             // One that lets requests pass without the store has taken none.
             if !isOfStore || limit.countsAlong { limit.table.giveBack(key, limit.rate) }
@@ -129,13 +139,13 @@ extension RequestRouter {
     /// - Parameter continues: after those of the first phase.
     private func announce(
         _ decisions: LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
-        continues: Bool, _ loop: inout LoopState
+        continues: Bool, _ exchanges: inout Exchanges
     ) {
         guard !range.isEmpty else { return }
-        if !continues { loop.exchanges[exchange].record.limits.announce(plan.policy) }
+        if !continues { exchanges[exchange].record.limits.announce(plan.policy) }
         var isFirst = !continues
         for index in range where decisions.isDecided(index) {
-            loop.exchanges[exchange].record.limits.announce(decisions[index], of: plan.limits[index], isFirst: isFirst)
+            exchanges[exchange].record.limits.announce(decisions[index], of: plan.limits[index], isFirst: isFirst)
             isFirst = false
         }
     }
@@ -143,41 +153,42 @@ extension RequestRouter {
     /// What a limit counts a request by.
     mutating func key(
         of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> RateKey {
         var builder = RateKeyBuilder()
-        unsafe add(limit, exchange, bytes, to: &builder, &loop)
+        unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
         return builder.key()
     }
 
     /// The same for the store.
     mutating func storeKey(
         of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> [UInt8] {
         var builder = StoreKeyBuilder(limit.nameBytes)
-        unsafe add(limit, exchange, bytes, to: &builder, &loop)
+        unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
         return builder.bytes
     }
 
     @inline(__always)
     private mutating func add(
         _ limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        to builder: inout some LimitKeyBuilding, _ loop: inout LoopState
+        to builder: inout some LimitKeyBuilding, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
         for index in limit.parts.indices {
             switch limit.parts[index] {
-            case .address: addAddress(exchange, to: &builder, &loop)
+            case .address: addAddress(exchange, to: &builder, &exchanges, &downstreams)
             case .host: unsafe builder.add(host: bytes[head.authority])
             case .route: unsafe limit.routeBytes.withUnsafeBufferPointer { unsafe builder.add($0) }
             case .header(let number): unsafe addHeader(limit.headers[number], bytes, to: &builder)
             case .subject:
-                let subject = loop.exchanges[exchange].credential.subject
+                let subject = exchanges[exchange].credential.subject
                 if subject == 0 { builder.addMissing() } else { builder.add(hash: subject) }
             case .provider:
-                let provider = Int(loop.exchanges[exchange].credential.provider)
-                if loop.context.snapshot.providerTexts.indices.contains(provider) {
-                    unsafe loop.context.snapshot.providerTexts[provider].withUnsafeBufferPointer {
+                let provider = Int(exchanges[exchange].credential.provider)
+                if context.snapshot.providerTexts.indices.contains(provider) {
+                    unsafe context.snapshot.providerTexts[provider].withUnsafeBufferPointer {
                         unsafe builder.add($0)
                     }
                 } else {
@@ -190,15 +201,16 @@ extension RequestRouter {
     /// Adds the client's address: that of the peer, or of the client that trusted proxies name.
     @inline(__always)
     private func addAddress(
-        _ exchange: Handle<Exchange>, to builder: inout some LimitKeyBuilding, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, to builder: inout some LimitKeyBuilding, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections
     ) {
-        if loop.exchanges[exchange].record.forwardedNetwork.isEmpty {
-            let downstream = loop.exchanges[exchange].downstream
-            unsafe loop.downstreams[downstream].origin.address.bytes.withUnsafeBufferPointer {
+        if exchanges[exchange].record.forwardedNetwork.isEmpty {
+            let downstream = exchanges[exchange].downstream
+            unsafe downstreams[downstream].origin.address.bytes.withUnsafeBufferPointer {
                 unsafe builder.add(address: $0)
             }
         } else {
-            unsafe loop.exchanges[exchange].record.forwardedNetwork.withUnsafeBufferPointer {
+            unsafe exchanges[exchange].record.forwardedNetwork.withUnsafeBufferPointer {
                 unsafe builder.add(address: $0)
             }
         }

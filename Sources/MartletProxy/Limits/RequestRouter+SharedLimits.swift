@@ -10,20 +10,27 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
         _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> LimitDecisions? {
-        if let decided = unsafe takeDecided(exchange, plan, needsCaller: needsCaller, bytes, &loop) { return decided }
+        if let decided = unsafe takeDecided(
+            exchange, plan, needsCaller: needsCaller, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+        {
+            return decided
+        }
         var decisions = LimitDecisions()
         var missing: UInt16 = 0
         for index in range where plan.limits[index].shared == nil {
             let limit = plan.limits[index]
-            let key = unsafe key(of: limit, exchange, bytes, &loop)
+            let key = unsafe key(of: limit, exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
         }
         guard decisions.areAllowed else { return decisions }
         for index in range {
             guard let shared = plan.limits[index].shared else { continue }
-            let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
+            let (limit, key) = unsafe (
+                plan.limits[index],
+                key(of: plan.limits[index], exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            )
             switch shared.take(key, limit.rate, at: loop.now) {
-            case .decided(let decision): record(decision, of: index, limit, key, &decisions, &loop)
+            case .decided(let decision): record(decision, of: index, limit, key, &decisions, &loop.context)
             case .ask: missing |= LimitDecisions.bit(index)
             case .unavailable: decisions.recordWithoutStore(index, limit, key, at: loop.now)
             }
@@ -33,10 +40,15 @@ extension RequestRouter {
             plan, range, needsCaller: needsCaller, decisions, missing: missing, of: exchange, loop.mailbox)
         var longestWait: Int64 = 0
         for index in range where missing & LimitDecisions.bit(index) != 0 {
-            let (limit, key) = unsafe (plan.limits[index], key(of: plan.limits[index], exchange, bytes, &loop))
+            let (limit, key) = unsafe (
+                plan.limits[index],
+                key(of: plan.limits[index], exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            )
             longestWait = limit.shared?.client.longestWait ?? longestWait
             unsafe limit.shared?.join(
-                key, limit.rate, named: storeKey(of: limit, exchange, bytes, &loop), at: loop.now, wait, index)
+                key, limit.rate,
+                named: storeKey(of: limit, exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context),
+                at: loop.now, wait, index)
         }
         loop.suspend(exchange, for: .limits(PendingLimits(wait)), until: loop.now &+ longestWait)
         return nil
@@ -45,22 +57,24 @@ extension RequestRouter {
     /// The decisions that a request has waited for; `nil` if it has not, or for those of another configuration.
     private mutating func takeDecided(
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, needsCaller: Bool, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> LimitDecisions? {
-        guard let wait = loop.exchanges[exchange].record.limits.decided, wait.needsCaller == needsCaller else {
+        guard let wait = exchanges[exchange].record.limits.decided, wait.needsCaller == needsCaller else {
             return nil
         }
-        loop.exchanges[exchange].record.limits.decided = nil
+        exchanges[exchange].record.limits.decided = nil
         // The tokens of another configuration's limits are lost.
         guard wait.plan === plan else { return nil }
         var (decisions, failed) = wait.end()
         for index in wait.range {
             let (limit, bit) = (plan.limits[index], LimitDecisions.bit(index))
             if failed & bit != 0 {
-                let key = unsafe key(of: limit, exchange, bytes, &loop)
-                decisions.recordWithoutStore(index, limit, key, at: loop.now)
+                let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
+                decisions.recordWithoutStore(index, limit, key, at: context.now)
             } else if decisions.storeTokens & bit != 0, limit.countsAlong {
-                _ = limit.table.take(unsafe key(of: limit, exchange, bytes, &loop), limit.rate, at: loop.now)
+                _ = limit.table.take(
+                    unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context), limit.rate,
+                    at: context.now)
             }
         }
         return decisions
@@ -69,11 +83,11 @@ extension RequestRouter {
     /// Records what is known of the store's decision.
     private func record(
         _ decision: TokenDecision, of index: Int, _ limit: PlannedLimit, _ key: RateKey,
-        _ decisions: inout LimitDecisions, _ loop: inout LoopState
+        _ decisions: inout LimitDecisions, _ context: inout LoopContext
     ) {
         decisions.record(decision, of: index, limit.rate)
         guard decision.isAllowed else { return }
         decisions.storeTokens |= LimitDecisions.bit(index)
-        if limit.countsAlong { _ = limit.table.take(key, limit.rate, at: loop.now) }
+        if limit.countsAlong { _ = limit.table.take(key, limit.rate, at: context.now) }
     }
 }

@@ -40,11 +40,12 @@ extension RequestForwarder {
     /// Runs the handler off the loop, now that the request is complete.
     static func startLocal(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
         guard let handler = loop.exchanges[exchange].local.handler, loop.exchanges[exchange].local.task == nil,
-            let request = receivedRequest(exchange, &loop)
+            let request = receivedRequest(exchange, &loop.exchanges, &loop.downstreams, &loop.context)
         else { return loop.fail(exchange, .localFailed) }
         loop.downstreams.arm(
             loop.exchanges[exchange].downstream, at: loop.now &+ LocalLimits.timeout.boundedNanoseconds, &loop.context)
-        let trace = loop.context.tracing.isOn ? RequestTracing.parent(of: exchange, &loop) : nil
+        let trace =
+            loop.context.tracing.isOn ? RequestTracing.parent(of: exchange, &loop.exchanges, &loop.context) : nil
         let owner = request.network?.workOwner ?? .anonymous
         let lane = TaskLane(loop.context.threads.purpose, of: owner)
         loop.exchanges[exchange].local.task = Task(executorPreference: lane) { [mailbox = loop.mailbox] in
@@ -56,25 +57,32 @@ extension RequestForwarder {
     }
 
     /// The request with the client's head, or with the one for the upstream, which the echo shows.
-    private static func receivedRequest(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> LocalRequest? {
-        let head = loop.exchanges[exchange].local.head
+    private static func receivedRequest(
+        _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) -> LocalRequest? {
+        let head = exchanges[exchange].local.head
         guard head.isEmpty else {
-            return unsafe head.withUnsafeBufferPointer { unsafe localRequest(exchange, $0, isEcho: false, &loop) }
+            return unsafe head.withUnsafeBufferPointer {
+                unsafe localRequest(exchange, $0, isEcho: false, &exchanges, &downstreams, &context)
+            }
         }
-        return unsafe localRequest(exchange, loop.exchanges[exchange].forwarding.head.bytes, isEcho: true, &loop)
+        return unsafe localRequest(
+            exchange, exchanges[exchange].forwarding.head.bytes, isEcho: true, &exchanges, &downstreams, &context)
     }
 
     /// Parses a head again.
     private static func localRequest(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, isEcho: Bool, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, isEcho: Bool, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> LocalRequest? {
         var parser = RequestParser(maximumHeadBytes: max(bytes.count + 1, 64 * 1024))
         var parsed = RequestHead(
-            maximumFields: max(512, loop.context.snapshot.limits.headerFields &+ LocalLimits.ownFields))
+            maximumFields: max(512, context.snapshot.limits.headerFields &+ LocalLimits.ownFields))
         guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
         // That for an upstream was noted as the client sent it.
-        if loop.context.tracing.isOn, !isEcho {
-            unsafe RequestTracing.noteHead(of: exchange, parsed, bytes, &loop)
+        if context.tracing.isOn, !isEcho {
+            unsafe RequestTracing.noteHead(of: exchange, parsed, bytes, &exchanges, &downstreams, &context)
         }
         func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
         var fields: [(name: String, value: String)] = []
@@ -85,28 +93,28 @@ extension RequestForwarder {
         var clientURL: ClientURL?
         if fields.contains(where: { $0.name.count == 4 && $0.name.lowercased() == "dpop" }) {
             clientURL = unsafe ClientURL(
-                parsed, bytes, from: loop.downstreams.clientSide(of: exchange, &loop.exchanges),
-                trusting: loop.context.snapshot.trustedProxies)
+                parsed, bytes, from: downstreams.clientSide(of: exchange, &exchanges),
+                trusting: context.snapshot.trustedProxies)
         }
         let (peer, forwarded) = (
-            loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,
-            loop.exchanges[exchange].record.forwardedClient
+            downstreams[exchanges[exchange].downstream].origin.address.text.array,
+            exchanges[exchange].record.forwardedClient
         )
         var request = LocalRequest(
             // The echo shows what an upstream gets; all other handlers see the path as it was matched.
             method: text(parsed.methodText),
             path: isEcho
                 ? text(parsed.path)
-                : unsafe String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self),
+                : unsafe String(decoding: exchanges[exchange].record.texts.path, as: UTF8.self),
             query: String(text(parsed.query).dropFirst()),
-            fields: fields, body: loop.exchanges[exchange].heldBody.array,
-            bodyBytes: loop.exchanges[exchange].body.count,
+            fields: fields, body: exchanges[exchange].heldBody.array,
+            bodyBytes: exchanges[exchange].body.count,
             client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
-            network: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
-            address: loop.exchanges[exchange].clientAddress(&loop.downstreams),
-            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
-            local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
-        request.clientCertificate = loop.downstreams.clientCertificate(loop.exchanges[exchange].downstream)
+            network: exchanges[exchange].clientNetwork(&downstreams),
+            address: exchanges[exchange].clientAddress(&downstreams),
+            requestID: unsafe String(decoding: exchanges[exchange].record.texts.requestID, as: UTF8.self),
+            local: downstreams.localAddress(of: exchanges[exchange].downstream))
+        request.clientCertificate = downstreams.clientCertificate(exchanges[exchange].downstream)
         request.clientURL = clientURL
         return request
     }
@@ -123,7 +131,7 @@ extension RequestForwarder {
                 subject: caller.subject, sessionID: caller.sessionID, into: &names)
             unsafe loop.exchanges[exchange].record.texts.add(names: names.bytes)
         }
-        if let provider = response.provider { note(provider: provider, exchange, &loop) }
+        if let provider = response.provider { note(provider: provider, exchange, &loop.exchanges, &loop.context) }
         if response.isAborted { return loop.abandon(loop.exchanges[exchange].downstream) }
         if let failure = response.failure { return loop.reject(exchange, failure) }
         if let reason = response.reason {
@@ -137,12 +145,14 @@ extension RequestForwarder {
 
     /// Notes the provider of a sign-in for the access line and the span; the provider itself counts logins.
     @inline(never)
-    private static func note(provider name: String, _ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        guard loop.exchanges[exchange].credential.provider < 0,
-            let number = loop.context.snapshot.providerTexts.firstIndex(where: { $0.elementsEqual(name.utf8) })
+    private static func note(
+        provider name: String, _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) {
+        guard exchanges[exchange].credential.provider < 0,
+            let number = context.snapshot.providerTexts.firstIndex(where: { $0.elementsEqual(name.utf8) })
         else { return }
-        loop.exchanges[exchange].credential.provider = Int32(clamping: number)
-        loop.context.counters.peers.discount(provider: number)
+        exchanges[exchange].credential.provider = Int32(clamping: number)
+        context.counters.peers.discount(provider: number)
     }
 
     /// Sends a complete response in this process; the connection is kept only if the request is complete.
@@ -155,7 +165,7 @@ extension RequestForwarder {
         unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        loop.endHead(of: exchange, from: 0, loop.exchanges[exchange].isEcho ? .upstream : .own)
+        loop.exchanges.endHead(of: exchange, from: 0, loop.exchanges[exchange].isEcho ? .upstream : .own, &loop.context)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

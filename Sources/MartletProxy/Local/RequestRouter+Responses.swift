@@ -11,7 +11,7 @@ extension RequestRouter {
     mutating func respond(
         _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         let path = unsafe loop.exchanges[exchange].record.texts.path
         let rule = loop.context.snapshot.routes.routes[route].response
         guard
@@ -28,7 +28,7 @@ extension RequestRouter {
         _ loop: inout LoopState
     ) {
         let failure = rejection.failure
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         loop.exchanges[exchange].record.reason = loop.context.counters.reason(failure)
         unsafe RequestForwarder.beginLocal(exchange, bytes, { await pages.denial(failure, $0) }, &loop)

@@ -23,7 +23,7 @@ extension EventLoop {
             case .drained(let endpoints): loop.upstreams.directory.setDrained(endpoints, now: loop.now)
             case .invalidateCaches:
                 // Verifications in flight may rest on what is invalidated: they are repeated.
-                revalidateSessions()
+                CredentialWatch.revalidateSessions(&loop.exchanges, &authenticator, &loop.context)
                 authenticator.invalidate()
             case .revoked(let revocationIDs, let acknowledgement):
                 authenticator.revoke(revocationIDs, acknowledgement, at: loop.time)
@@ -31,7 +31,7 @@ extension EventLoop {
                 authenticator.sessionsChanged(revocationIDs, acknowledgement, at: loop.time)
             case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
             case .logFormatChanged: loop.context.logs.access.formatChanged()
-            case .accessLog(let settings): SelectedLines.adopt(settings, &loop)
+            case .accessLog(let settings): SelectedLines.adopt(settings, &loop.downstreams, &loop.context)
             case .connectionWanted: RequestForwarder.yieldConnections(&loop)
             case .report(let withEndpoints, let reply): reply(report(withEndpoints: withEndpoints))
             case .drain(let deadline, let hasSuccessor): drain(until: deadline, hasSuccessor: hasSuccessor)

@@ -16,15 +16,15 @@ extension EventLoop {
         }
         loop.exchanges.renumberProviders(next, &loop.context)
         loop.exchanges.retainSnapshotForTrailers(loop.context.snapshot)
-        retainTokens()
+        CredentialWatch.retainTokens(&loop.exchanges, &authenticator)
         loop.context.snapshot = next
         loop.context.tracing.adopt(next.tracing)
         // Without a descriptor left, this loop watches nothing until the next reload.
         try? loop.context.overload.adopt(next.overload, loop.context.poller)
         authenticator.adopt(next.authentication)
-        SelectedLines.adopt(next.accessLog, &loop)
+        SelectedLines.adopt(next.accessLog, &loop.downstreams, &loop.context)
         loop.context.counters.assignSlots(toRoutes: loop.context.snapshot.routes.routes.map(\.name))
-        reevaluateExchanges()
+        credentialWatch.reevaluateExchanges(&loop.exchanges, &authenticator, &loop.context)
         if router.head.fields.capacity != next.limits.headerFields {
             router.head = RequestHead(maximumFields: next.limits.headerFields)
         }

@@ -118,7 +118,7 @@ package struct EventLoop: ~Copyable {
             resumeReady()
             if !loop.context.threads.handshakeQueue.isEmpty { advanceHandshakes() }
             verifyInline()
-            sweepRevocations()
+            credentialWatch.sweepRevocations(&loop.exchanges, &authenticator, &loop.context)
             checkExpiries()
             fireTimers()
             if !loop.waiting.isEmpty { RequestForwarder.resumeWaiting(&loop) }

@@ -10,20 +10,21 @@ extension RequestRouter {
     /// that stops in the middle has sent no request.
     @inline(never)
     mutating func mirror(
-        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
     ) {
-        guard let plan = loop.context.snapshot.routeRules[route].mirror else { return }
-        let framing = loop.exchanges[exchange].body.framing
+        guard let plan = context.snapshot.routeRules[route].mirror else { return }
+        let framing = exchanges[exchange].body.framing
         let candidate = MirrorPlan.Candidate(
-            isUpgrade: !loop.exchanges[exchange].tunnel.isNone, isGRPC: loop.exchanges[exchange].request.isGRPC,
+            isUpgrade: !exchanges[exchange].tunnel.isNone, isGRPC: exchanges[exchange].request.isGRPC,
             framing: framing)
-        guard plan.includes(candidate, random: loop.context.scratch.samples.next()),
-            let receiver = loop.context.threads.mirror
+        guard plan.includes(candidate, random: context.scratch.samples.next()),
+            let receiver = context.threads.mirror
         else { return }
-        let isComplete = loop.exchanges[exchange].body.isComplete
+        let isComplete = exchanges[exchange].body.isComplete
         let permit = isComplete ? nil : receiver.admit(for: plan.upstream)
         guard isComplete || permit != nil else { return }
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let lent = unsafe exchanges.all.address(of: exchange)
         let request = unsafe MirrorRequest(
             upstream: plan.upstream, head: Array(lent.pointee.forwarding.head.bytes),
             host: plan.host(authority: bytes[head.authority]), fields: plan.fields, body: framing.isNone ? nil : [],
@@ -31,6 +32,6 @@ extension RequestRouter {
         guard let permit else { return receiver.send(request) }
         var expected: Int?
         if case .length(let count) = framing { expected = count }
-        loop.exchanges[exchange].bodyWatch.collect(MirrorCopy(request, expecting: expected, permit))
+        exchanges[exchange].bodyWatch.collect(MirrorCopy(request, expecting: expected, permit))
     }
 }

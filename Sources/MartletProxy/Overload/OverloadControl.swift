@@ -41,7 +41,9 @@ enum OverloadControl {
             guard loop.downstreams.all.contains(downstream) else { continue }
             let isSilent =
                 loop.downstreams[downstream].phase != .exchange && loop.downstreams[downstream].phase != .frames
-            if isSilent, loop.isEvictable(downstream), !Socket.hasUnread(loop.downstreams[downstream].transport.fd) {
+            if isSilent, loop.downstreams.isEvictable(downstream, &loop.exchanges, &loop.context),
+                !Socket.hasUnread(loop.downstreams[downstream].transport.fd)
+            {
                 loop.displace(downstream)
                 return true
             }

@@ -88,7 +88,7 @@ extension ResponseReader {
             let start = loop.context.scratch.pending[exchange].count
             unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeInterim(
                 response, bytes, into: &loop.context.scratch.pending[exchange])
-            if response.fields.has(.setCookie) { loop.cutCookies(of: exchange, from: start) }
+            if response.fields.has(.setCookie) { Exchanges.cutCookies(of: exchange, from: start, &loop.context) }
             loop.context.scratch.pending[exchange].append("\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
@@ -118,7 +118,7 @@ extension ResponseReader {
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        endHead(exchange, from: start, &loop)
+        endHead(exchange, from: start, &loop.exchanges, &loop.context)
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)
@@ -129,9 +129,12 @@ extension ResponseReader {
 
     /// Ends the head of an upstream's response.
     @inline(__always)
-    func endHead(_ exchange: Handle<Exchange>, from start: Int, _ loop: inout LoopState) {
-        if loop.context.snapshot.editsHeads { SelectedLines.note(status: response.status, exchange, &loop) }
-        loop.endHead(of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream)
+    func endHead(
+        _ exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) {
+        if context.snapshot.editsHeads { SelectedLines.note(status: response.status, exchange, &exchanges, &context) }
+        exchanges.endHead(
+            of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream, &context)
     }
 
     /// A response counts as a failure of its endpoint: whether the request is sent again instead of forwarding it.

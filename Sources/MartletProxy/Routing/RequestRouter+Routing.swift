@@ -10,21 +10,22 @@ extension RequestRouter {
     /// Begins an exchange for the head that was just parsed from `bytes`.
     @inline(__always)
     mutating func beginExchange(
-        _ downstream: Handle<DownstreamConnection>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ downstream: Handle<DownstreamConnection>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> Handle<Exchange> {
-        let exchange = loop.exchanges.allocateExchange(for: downstream, &loop.downstreams, &loop.context)
-        loop.exchanges[exchange].request.method = head.method
-        loop.exchanges[exchange].request.isHTTP10 = head.isHTTP10
-        loop.exchanges[exchange].request.keepsAlive = head.keepsAlive
-        loop.exchanges[exchange].request.expectsContinue = head.expectsContinue && !head.isHTTP10
-        loop.exchanges[exchange].body.framing = head.framing
+        let exchange = exchanges.allocateExchange(for: downstream, &downstreams, &context)
+        exchanges[exchange].request.method = head.method
+        exchanges[exchange].request.isHTTP10 = head.isHTTP10
+        exchanges[exchange].request.keepsAlive = head.keepsAlive
+        exchanges[exchange].request.expectsContinue = head.expectsContinue && !head.isHTTP10
+        exchanges[exchange].body.framing = head.framing
         if head.framing.isEmpty {
-            loop.exchanges[exchange].body.isComplete = true
+            exchanges[exchange].body.isComplete = true
         } else {
-            loop.exchanges[exchange].expectBody(&loop.downstreams, &loop.context)
+            exchanges[exchange].expectBody(&downstreams, &context)
         }
-        if loop.exchanges[exchange].isStream {
-            let lent = unsafe loop.exchanges.all.address(of: exchange)
+        if exchanges[exchange].isStream {
+            let lent = unsafe exchanges.all.address(of: exchange)
             // A stream has no fields about its connection: this is an extended CONNECT, whose 200 opens a tunnel.
             if head.upgrade.isEmpty {
                 unsafe lent.pointee.request.detectGRPC(in: &head, bytes)
@@ -32,49 +33,56 @@ extension RequestRouter {
                 unsafe lent.pointee.request.isConnect = true
             }
         } else if head.fields.has(.contentType), head.method == .post {
-            let lent = unsafe loop.exchanges.all.address(of: exchange)
+            let lent = unsafe exchanges.all.address(of: exchange)
             unsafe lent.pointee.request.detectGRPCWeb(in: &head, bytes)
         }
-        if !loop.downstreams[downstream].origin.address.marks.isEmpty { unsafe readHead(exchange, bytes, &loop) }
-        if head.fields.hasForwarding, !loop.downstreams[downstream].origin.address.isTrusted {
-            warnOfForwarding(downstream, &loop)
+        if !downstreams[downstream].origin.address.marks.isEmpty {
+            unsafe readHead(exchange, bytes, &exchanges, &downstreams, &context)
         }
-        unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
+        if head.fields.hasForwarding, !downstreams[downstream].origin.address.isTrusted {
+            warnOfForwarding(downstream, &downstreams, &context)
+        }
+        unsafe exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
         return exchange
     }
 
     /// Reads what access lines have of a head, and what a trusted proxy says in it.
     @inline(never)
     private mutating func readHead(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let address = loop.downstreams[loop.exchanges[exchange].downstream].origin.address
-        if address.isNoted { unsafe loop.context.logs.access.notes.note(head, bytes, of: exchange) }
-        if address.isTrusted { unsafe applyProxyFields(exchange, bytes, &loop) }
+        let address = downstreams[exchanges[exchange].downstream].origin.address
+        if address.isNoted { unsafe context.logs.access.notes.note(head, bytes, of: exchange) }
+        if address.isTrusted { unsafe applyProxyFields(exchange, bytes, &exchanges, &downstreams, &context) }
     }
 
     /// Logs once for a connection that forwarding fields of its peer are ignored: its requests count as the peer's own.
     @inline(never)
-    private func warnOfForwarding(_ downstream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
+    private func warnOfForwarding(
+        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) {
         let connection =
-            loop.downstreams[downstream].isStream ? loop.downstreams[downstream].stream.connection : downstream
-        guard !loop.downstreams[connection].origin.address.isReported else { return }
-        loop.downstreams[connection].origin.address.isReported = true
+            downstreams[downstream].isStream ? downstreams[downstream].stream.connection : downstream
+        guard !downstreams[connection].origin.address.isReported else { return }
+        downstreams[connection].origin.address.isReported = true
         let known: [KnownField] = [.xForwardedFor, .forwarded, .xForwardedProto, .xForwardedHost]
         guard let field = known.first(where: { head.fields.has($0) }) else { return }
-        loop.debug.warnings.ignoredField(
-            field.name.description, of: loop.downstreams[connection].origin.address.text.description, at: loop.now)
+        context.debug.warnings.ignoredField(
+            field.name.description, of: downstreams[connection].origin.address.text.description, at: context.now)
     }
 
     // Not inlined: a proxy's fields are read where the peer is a trusted one.
     @inline(never)
     mutating func applyProxyFields(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let peer = loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text
-        unsafe loop.exchanges[exchange].record.applyProxyFields(
-            of: head, bytes, from: peer, trusting: loop.context.snapshot.trustedProxies)
-        if loop.context.tracing.isOn { unsafe RequestTracing.noteParent(of: exchange, head, bytes, &loop) }
+        let peer = downstreams[exchanges[exchange].downstream].origin.address.text
+        unsafe exchanges[exchange].record.applyProxyFields(
+            of: head, bytes, from: peer, trusting: context.snapshot.trustedProxies)
+        if context.tracing.isOn { unsafe RequestTracing.noteParent(of: exchange, head, bytes, &context) }
     }
 
     /// Finds the route of the request in the head.
@@ -121,7 +129,7 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, unmatched found: RouteMatch, _ bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
     ) {
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         switch found {
         case .methodNotAllowed(let allowed):
             loop.reject(exchange, .methodNotAllowed(loop.context.snapshot.routes.allowValue(allowed)))
@@ -136,7 +144,7 @@ extension RequestRouter {
     private mutating func respondsToUnusual(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
-        if let failure = unsafe rejection(ofUnusual: bytes, &loop) {
+        if let failure = unsafe rejection(ofUnusual: bytes, &loop.context) {
             unsafe reject(exchange, failure, target: bytes, &loop)
             return true
         }
@@ -160,9 +168,9 @@ extension RequestRouter {
                 method: bytes[method].span, &head, bytes.span, path: path.span),
             let rules = loop.context.snapshot.routeRules[index].crossOrigin
         else { return false }
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
-        _ = unsafe keepRules(of: index, exchange, bytes, &loop)
+        _ = unsafe keepRules(of: index, exchange, bytes, &loop.exchanges, &loop.context)
         guard unsafe applyLimits(exchange, route: index, bytes, &loop) else { return true }
         let isAllowed = loop.exchanges[exchange].response.rules.crossOrigin?.isAllowed ?? false
         RequestForwarder.respond(
@@ -171,12 +179,14 @@ extension RequestRouter {
     }
 
     /// Why a request with an uncommon method or target form is rejected, if it is.
-    private mutating func rejection(ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState) -> Failure? {
+    private mutating func rejection(
+        ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ context: inout LoopContext
+    ) -> Failure? {
         if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
         if head.isAsteriskForm { return .noRoute }
         let isMisspelled =
             unsafe head.method == .other
-            && loop.context.snapshot.routes.hasMethodInOtherCase(bytes[head.methodText].span)
+            && context.snapshot.routes.hasMethodInOtherCase(bytes[head.methodText].span)
         return isMisspelled ? .head(.methodCase) : nil
     }
 
@@ -186,7 +196,7 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ failure: Failure, target bytes: UnsafeBufferPointer<UInt8>,
         _ loop: inout LoopState
     ) {
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         unsafe loop.exchanges[exchange].record.texts.set(rejected: bytes[head.target])
         loop.reject(exchange, failure)
     }
@@ -226,7 +236,7 @@ extension RequestRouter {
         // A check is not the request that its route's limit is for, and its own body is not read.
         guard loop.exchanges[exchange].body.restrict(to: limit) || !loop.exchanges[exchange].request.check.isEmpty
         else {
-            unsafe noteHead(exchange, bytes, &loop)
+            unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             loop.reject(exchange, .bodyTooLarge)
             return false
         }
@@ -245,7 +255,7 @@ extension RequestRouter {
     mutating func redirectToHTTPS(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
-        unsafe noteHead(exchange, bytes, &loop)
+        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         guard head.method != .connect, !head.isAsteriskForm else { return loop.reject(exchange, .noRoute) }
         guard unsafe normalizePath(exchange, bytes, &loop) else { return }
         guard !head.authority.isEmpty else { return loop.reject(exchange, .head(.hostMissing)) }

@@ -13,7 +13,7 @@ extension RequestRouter {
         let path = unsafe loop.exchanges[exchange].record.texts.path
         let resolved = unsafe loop.context.snapshot.routes.resolve(found, &head, bytes.span, path: path.span)
         guard case .route(let index) = resolved else { return resolved }
-        guard unsafe keepRules(of: index, exchange, bytes, &loop) else { return resolved }
+        guard unsafe keepRules(of: index, exchange, bytes, &loop.exchanges, &loop.context) else { return resolved }
         // A request that had to wait for a verification is routed again.
         guard loop.exchanges[exchange].response.rules.deadline <= loop.now else { return resolved }
         loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
@@ -24,17 +24,18 @@ extension RequestRouter {
     /// Has the exchange keep what its route says about the response.
     /// - Returns: whether the route says anything.
     func keepRules(
-        of route: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        of route: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
     ) -> Bool {
-        let settings = loop.context.snapshot.compiledRoutes[route]
+        let settings = context.snapshot.compiledRoutes[route]
         guard !settings.extras.isDisjoint(with: .kept) else { return false }
-        let started = loop.exchanges[exchange].record.started
-        let crossOrigin = unsafe loop.context.snapshot.routeRules[route].crossOrigin?.fields(
+        let started = exchanges[exchange].record.started
+        let crossOrigin = unsafe context.snapshot.routeRules[route].crossOrigin?.fields(
             for: head.fields, bytes.span)
         // The time of a route is that of its response, which the proxy that sends a check gets itself.
-        loop.exchanges[exchange].response.rules.set(
-            loop.context.snapshot.routeRules[route].responseFields, crossOrigin: crossOrigin, started: started,
-            timeout: loop.exchanges[exchange].request.check.isEmpty ? settings.timeout : .max)
+        exchanges[exchange].response.rules.set(
+            context.snapshot.routeRules[route].responseFields, crossOrigin: crossOrigin, started: started,
+            timeout: exchanges[exchange].request.check.isEmpty ? settings.timeout : .max)
         return true
     }
 }

@@ -50,7 +50,7 @@ extension RequestForwarder {
     private static func drainRequestPipe(_ downstream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
         let (exchange, pipe) = (loop.downstreams[downstream].exchange, loop.downstreams[downstream].pipe)
         let upstream = loop.exchanges[exchange].upstream
-        let drained = drainPipe(pipe, into: loop.upstreams[upstream].transport.fd, &loop)
+        let drained = drainPipe(pipe, into: loop.upstreams[upstream].transport.fd, &loop.context)
         loop.exchanges[exchange].body.skip(drained.consumed)
         loop.exchanges[exchange].record.bytesIn &+= drained.consumed
         loop.exchanges[exchange].pace.add(drained.consumed)
@@ -58,7 +58,8 @@ extension RequestForwarder {
             // If the upstream closed: read its early response.
             loop.upstreams.sendFailed(upstream, &loop.exchanges, &loop.context)
         } else if drained.sent > 0, !loop.exchanges[exchange].body.isComplete {
-            loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+            loop.exchanges[loop.upstreams[upstream].exchange].armResponseTimeout(
+                upstream, &loop.upstreams, &loop.context)
         }
         guard drained.isOver else {
             loop.downstreams[downstream].isPaused = true
@@ -77,7 +78,7 @@ extension RequestForwarder {
     static func drainResponsePipe(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) {
         let (exchange, pipe) = (loop.upstreams[upstream].exchange, loop.upstreams[upstream].pipe)
         let downstream = loop.exchanges[exchange].downstream
-        let drained = drainPipe(pipe, into: loop.downstreams[downstream].transport.fd, &loop)
+        let drained = drainPipe(pipe, into: loop.downstreams[downstream].transport.fd, &loop.context)
         loop.exchanges[exchange].record.bytesOut &+= drained.sent
         loop.upstreams[upstream].response.skip(drained.sent)
         guard !drained.hasFailed else { return loop.abandon(downstream) }
@@ -108,8 +109,8 @@ extension RequestForwarder {
         loop.upstreams.checkIdle(upstream, received: ReceiveBuffer.size, &loop.context)
     }
 
-    private static func drainPipe(_ pipe: PipeHandle, into socket: Int32, _ loop: inout LoopState) -> PipeDrain {
-        let (sent, hasFailed) = loop.pipes.drain(pipe, into: socket)
-        return PipeDrain(sent: sent, left: loop.pipes.byteCount(pipe), hasFailed: hasFailed)
+    private static func drainPipe(_ pipe: PipeHandle, into socket: Int32, _ context: inout LoopContext) -> PipeDrain {
+        let (sent, hasFailed) = context.scratch.pipes.drain(pipe, into: socket)
+        return PipeDrain(sent: sent, left: context.scratch.pipes.byteCount(pipe), hasFailed: hasFailed)
     }
 }

@@ -8,64 +8,70 @@ internal import MartletTracing
 extension RequestTracing {
     /// Ends the spans of a request, before its access record is written.
     @inline(never)
-    static func finish(_ exchange: Handle<Exchange>, microseconds: Int, _ loop: inout LoopState) {
+    static func finish(
+        _ exchange: Handle<Exchange>, microseconds: Int, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) {
         // What was sent to an upstream had its trace by then.
-        let wasSent = loop.exchanges[exchange].forwarding.attempts > 0
-        if wasSent && !loop.context.tracing.isKept(exchange) { return }
-        defer { loop.context.tracing.release(exchange) }
-        guard let trace = trace(of: exchange, &loop) else { return }
-        let entry = loop.context.tracing.owned(exchange)
-        let (now, status) = (loop.now, loop.exchanges[exchange].response.status)
-        let reason = reason(of: exchange, &loop)
+        let wasSent = exchanges[exchange].forwarding.attempts > 0
+        if wasSent && !context.tracing.isKept(exchange) { return }
+        defer { context.tracing.release(exchange) }
+        guard let trace = trace(of: exchange, &exchanges, &context) else { return }
+        let entry = context.tracing.owned(exchange)
+        let (now, status) = (context.now, exchanges[exchange].response.status)
+        let reason = reason(of: exchange, &exchanges, &context)
         if let attempt = entry?.attempt {
             // Of a tunnel the upstream has responded, whatever has ended it.
-            let hasResponded = reason == nil || loop.exchanges.isTunnel(exchange)
+            let hasResponded = reason == nil || exchanges.isTunnel(exchange)
             trace.add(
                 span(
                     of: attempt, trace, error: reason ?? (status >= 400 ? String(status) : nil),
-                    status: hasResponded ? status : nil, name(of: exchange, &loop), now))
+                    status: hasResponded ? status : nil, name(of: exchange, &exchanges), now))
         }
-        let route = loop.context.counters.routes.names[Int(loop.exchanges[exchange].record.routeSlot.rawValue)]
-        let hasRoute = loop.exchanges[exchange].record.routeSlot != .noRoute
+        let route = context.counters.routes.names[Int(exchanges[exchange].record.routeSlot.rawValue)]
+        let hasRoute = exchanges[exchange].record.routeSlot != .noRoute
         var span = TraceSpan(
             id: trace.server, parent: trace.parent,
-            name: name(of: exchange, &loop) + (hasRoute ? " \(route)" : ""), kind: .server,
-            start: loop.exchanges[exchange].record.started, end: now,
-            attributes: attributes(of: exchange, &loop, client: entry?.client))
+            name: name(of: exchange, &exchanges) + (hasRoute ? " \(route)" : ""), kind: .server,
+            start: exchanges[exchange].record.started, end: now,
+            attributes: attributes(of: exchange, &exchanges, &downstreams, &context, client: entry?.client))
         if hasRoute { span.attributes.append(SpanAttribute("http.route", route)) }
         if let reason { span.attributes.append(SpanAttribute("martlet.reason", reason)) }
         if status >= 500 {
             span.hasFailed = true
             span.attributes.append(SpanAttribute("error.type", reason ?? String(status)))
         }
-        loop.context.tracing.add(trace.finish(span))
+        context.tracing.add(trace.finish(span))
         let id = trace.trace.text
-        loop.exchanges[exchange].record.texts.add(trace: id)
+        exchanges[exchange].record.texts.add(trace: id)
         let exemplar = LoopReport.Exemplar(
             route: route, bucket: RouteCounters.bucket(of: microseconds), trace: id, microseconds: microseconds,
-            unixMilliseconds: loop.context.clock.unixMilliseconds)
+            unixMilliseconds: context.clock.unixMilliseconds)
         // A tunnel is counted with the time of its handshake.
-        guard !loop.exchanges.isTunnel(exchange) else { return }
-        loop.context.tracing.note(exemplar, route: loop.exchanges[exchange].record.routeSlot)
+        guard !exchanges.isTunnel(exchange) else { return }
+        context.tracing.note(exemplar, route: exchanges[exchange].record.routeSlot)
     }
 
     /// Why the gateway has rejected a request, or could not complete it.
-    private static func reason(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String? {
-        let reason = loop.exchanges[exchange].record.reason
-        return reason == 0 ? nil : loop.context.counters.reasons.codes[Int(reason)].rawValue
+    private static func reason(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> String? {
+        let reason = exchanges[exchange].record.reason
+        return reason == 0 ? nil : context.counters.reasons.codes[Int(reason)].rawValue
     }
 
     /// What the request says of itself, without query and credentials.
     private static func attributes(
-        of exchange: Handle<Exchange>, _ loop: inout LoopState, client: LoopTracing.ClientHead?
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext, client: LoopTracing.ClientHead?
     ) -> [SpanAttribute] {
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let lent = unsafe exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
-        let isSecure = loop.downstreams[downstream].origin.rules.isSecure
+        let isSecure = downstreams[downstream].origin.rules.isSecure
         let named = unsafe client?.authority ?? String(decoding: lent.pointee.record.texts.host, as: UTF8.self)
         let (host, port) = hostAndPort(named)
         var attributes = unsafe [
-            SpanAttribute("http.request.method", method(of: exchange, &loop)),
+            SpanAttribute("http.request.method", method(of: exchange, &exchanges)),
             SpanAttribute(
                 "url.path", OwnToken.masked(String(decoding: lent.pointee.record.texts.path, as: UTF8.self))),
             SpanAttribute("url.scheme", client?.scheme ?? (isSecure ? "https" : "http")),
@@ -83,14 +89,14 @@ extension RequestTracing {
         if let method = client?.method { attributes.append(SpanAttribute("http.request.method_original", method)) }
         if unsafe !lent.pointee.request.check.isEmpty { attributes.append(SpanAttribute("martlet.check", .flag(true))) }
         let provider = Int(unsafe lent.pointee.credential.provider)
-        if loop.context.snapshot.providerTexts.indices.contains(provider) {
-            let name = String(decoding: loop.context.snapshot.providerTexts[provider], as: UTF8.self)
+        if context.snapshot.providerTexts.indices.contains(provider) {
+            let name = String(decoding: context.snapshot.providerTexts[provider], as: UTF8.self)
             attributes.append(SpanAttribute("martlet.provider", name))
         }
         if let names = unsafe CallerNames.parts(of: lent.pointee.record.texts.names),
-            let hash = unsafe loop.context.tracing.rules?.hash(
+            let hash = unsafe context.tracing.rules?.hash(
                 ofLogged: Array(lent.pointee.record.texts.names[names.subject]),
-                isHashed: loop.context.snapshot.authentication.names.areHashed)
+                isHashed: context.snapshot.authentication.names.areHashed)
         {
             attributes.append(SpanAttribute("user.hash", hash))
         }

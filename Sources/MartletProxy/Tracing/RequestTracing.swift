@@ -13,66 +13,70 @@ enum RequestTracing {
     @inline(never)
     static func noteParent(
         of exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ context: inout LoopContext
     ) {
         guard head.fields.has(.traceparent) else { return }
         let values = unsafe head.values(of: "traceparent", bytes)
         guard values.count == 1, let value = values.first, let parent = TraceContext(traceparent: value) else { return }
         let state = TraceState.joined(unsafe head.values(of: "tracestate", bytes))
-        loop.context.tracing.note(parent, state: state, of: exchange)
+        context.tracing.note(parent, state: state, of: exchange)
     }
 
     /// Adds the context of its trace to the head for an upstream.
     @inline(never)
     static func writeFields(
         _ exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let lent = unsafe exchanges.all.address(of: exchange)
         let started = unsafe lent.pointee.record.started
-        guard let identity = loop.context.tracing.identity(of: exchange, started: started) else { return }
-        let state = loop.context.tracing.isKept(exchange) ? loop.context.tracing.state(of: exchange) : []
+        guard let identity = context.tracing.identity(of: exchange, started: started) else { return }
+        let state = context.tracing.isKept(exchange) ? context.tracing.state(of: exchange) : []
         unsafe lent.pointee.forwarding.head.append(identity, state: state)
         guard identity.isSampled else { return }
-        unsafe noteHead(of: exchange, head, bytes, &loop)
+        unsafe noteHead(of: exchange, head, bytes, &exchanges, &downstreams, &context)
     }
 
     /// Notes what the head of a request says about its client, if it is sampled; its bytes are gone when it ends.
     @inline(never)
     static func noteHead(
         of exchange: Handle<Exchange>, _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        guard trace(of: exchange, &loop) != nil else { return }
+        guard trace(of: exchange, &exchanges, &context) != nil else { return }
         var client = LoopTracing.ClientHead()
         client.userAgent = unsafe head.values(of: "user-agent", bytes).first.map { String(decoding: $0, as: UTF8.self) }
-        if loop.exchanges[exchange].request.method.name.utf8CodeUnitCount == 0 {
+        if exchanges[exchange].request.method.name.utf8CodeUnitCount == 0 {
             client.method = unsafe String(decoding: bytes[head.methodText], as: UTF8.self)
         }
-        let check = loop.exchanges[exchange].request.check
-        let origin = loop.downstreams[loop.exchanges[exchange].downstream].origin
+        let check = exchanges[exchange].request.check
+        let origin = downstreams[exchanges[exchange].downstream].origin
         if check.contains(.isSecure) || check.contains(.isInsecure) {
             client.scheme = check.contains(.isSecure) ? "https" : "http"
         } else if check.isEmpty, origin.address.isTrusted {
             let url = unsafe ClientURL(
-                head, bytes, from: loop.downstreams.clientSide(of: exchange, &loop.exchanges),
-                trusting: loop.context.snapshot.trustedProxies)
+                head, bytes, from: downstreams.clientSide(of: exchange, &exchanges),
+                trusting: context.snapshot.trustedProxies)
             let scheme = url.scheme.lowercased()
             if scheme == "http" || scheme == "https" { client.scheme = scheme }
             client.authority = url.authority
         }
-        loop.context.tracing.change(exchange) { $0.client = client }
+        context.tracing.change(exchange) { $0.client = client }
     }
 
     /// The spans of a request; `nil` if it is not sampled.
-    static func trace(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> RequestTrace? {
-        loop.context.tracing.trace(of: exchange, started: loop.exchanges[exchange].record.started)
+    static func trace(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> RequestTrace? {
+        context.tracing.trace(of: exchange, started: exchanges[exchange].record.started)
     }
 
     /// The span of a request, as the parent of what is done for it elsewhere; `nil` if it is not sampled.
     @inline(never)
-    static func parent(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> TraceParent? {
-        trace(of: exchange, &loop).map { TraceParent($0, $0.server) }
+    static func parent(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> TraceParent? {
+        trace(of: exchange, &exchanges, &context).map { TraceParent($0, $0.server) }
     }
 }
 
@@ -82,26 +86,28 @@ extension RequestTracing {
     /// A request begins to wait for the verification of its credential.
     /// - Returns: the span of the verification; `nil` if the request is not sampled.
     @inline(never)
-    static func beginVerification(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> TraceParent? {
-        guard let trace = trace(of: exchange, &loop) else { return nil }
+    static func beginVerification(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> TraceParent? {
+        guard let trace = trace(of: exchange, &exchanges, &context) else { return nil }
         let id = trace.nextSpan()
-        let now = loop.now
-        loop.context.tracing.change(exchange) { $0.verification = (id, now) }
+        let now = context.now
+        context.tracing.change(exchange) { $0.verification = (id, now) }
         return TraceParent(trace, id)
     }
 
     /// The verification has ended.
     @inline(never)
     static func endVerification(
-        of exchange: Handle<Exchange>, _ result: VerificationResult, _ loop: inout LoopState
+        of exchange: Handle<Exchange>, _ result: VerificationResult, _ context: inout LoopContext
     ) {
-        guard let entry = loop.context.tracing.owned(exchange), let trace = entry.trace,
+        guard let entry = context.tracing.owned(exchange), let trace = entry.trace,
             let verification = entry.verification
         else { return }
-        loop.context.tracing.change(exchange) { $0.verification = nil }
+        context.tracing.change(exchange) { $0.verification = nil }
         var span = TraceSpan(
             id: verification.id, parent: trace.server, name: "authenticate", kind: .work, start: verification.start,
-            end: loop.now)
+            end: context.now)
         switch result {
         case .success(let verified):
             span.attributes.append(SpanAttribute("martlet.provider", verified.principal.provider))
@@ -118,19 +124,22 @@ extension RequestTracing {
 extension RequestTracing {
     /// A request is about to be sent to an endpoint: its head names the span of the attempt.
     @inline(never)
-    static func beginAttempt(of exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ loop: inout LoopState) {
-        guard let trace = loop.context.tracing.traceOfWritten(exchange) else { return }
-        let number = loop.exchanges[exchange].forwarding.attempts
+    static func beginAttempt(
+        of exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ exchanges: inout Exchanges,
+        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
+    ) {
+        guard let trace = context.tracing.traceOfWritten(exchange) else { return }
+        let number = exchanges[exchange].forwarding.attempts
         let id = trace.nextSpan()
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let lent = unsafe exchanges.all.address(of: exchange)
         guard unsafe lent.pointee.forwarding.head.replaceSpan(by: id) else { return }
-        let known = loop.upstreams.directory.endpoints[Int(endpoint)]
-        let upstream = loop.upstreams.directory.clusters[Int(loop.exchanges[exchange].forwarding.cluster)].upstream
+        let known = upstreams.directory.endpoints[Int(endpoint)]
+        let upstream = upstreams.directory.clusters[Int(exchanges[exchange].forwarding.cluster)].upstream
         var attributes = [
-            SpanAttribute("http.request.method", method(of: exchange, &loop)),
+            SpanAttribute("http.request.method", method(of: exchange, &exchanges)),
             SpanAttribute("martlet.upstream", upstream.name),
         ]
-        if let original = loop.context.tracing.owned(exchange)?.client.method {
+        if let original = context.tracing.owned(exchange)?.client.method {
             attributes.append(SpanAttribute("http.request.method_original", original))
         }
         let scheme = known.transport.isSecure ? "https" : "http"
@@ -144,17 +153,20 @@ extension RequestTracing {
         }
         attributes.append(SpanAttribute("network.protocol.version", known.transport.isHTTP2 ? "2" : "1.1"))
         if number > 1 { attributes.append(SpanAttribute("http.request.resend_count", number - 1)) }
-        let attempt = LoopTracing.Attempt(id: id, number: number, start: loop.now, attributes: attributes)
-        loop.context.tracing.change(exchange) { $0.attempt = attempt }
+        let attempt = LoopTracing.Attempt(id: id, number: number, start: context.now, attributes: attributes)
+        context.tracing.change(exchange) { $0.attempt = attempt }
     }
 
     /// An attempt has failed, and another one follows.
     @inline(never)
-    static func attemptFailed(of exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
-        guard let entry = loop.context.tracing.owned(exchange), let trace = entry.trace, let attempt = entry.attempt
+    static func attemptFailed(
+        of exchange: Handle<Exchange>, _ reason: ErrorCode, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) {
+        guard let entry = context.tracing.owned(exchange), let trace = entry.trace, let attempt = entry.attempt
         else { return }
-        loop.context.tracing.change(exchange) { $0.attempt = nil }
-        trace.add(span(of: attempt, trace, error: reason.rawValue, status: nil, name(of: exchange, &loop), loop.now))
+        context.tracing.change(exchange) { $0.attempt = nil }
+        trace.add(
+            span(of: attempt, trace, error: reason.rawValue, status: nil, name(of: exchange, &exchanges), context.now))
     }
 
     /// The span of an attempt.
@@ -172,14 +184,14 @@ extension RequestTracing {
     }
 
     /// The method, as far as it is a known one.
-    static func method(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String {
-        let name = loop.exchanges[exchange].request.method.name
+    static func method(of exchange: Handle<Exchange>, _ exchanges: inout Exchanges) -> String {
+        let name = exchanges[exchange].request.method.name
         return name.utf8CodeUnitCount == 0 ? "_OTHER" : "\(name)"
     }
 
     /// How spans name a method.
-    static func name(of exchange: Handle<Exchange>, _ loop: inout LoopState) -> String {
-        let name = loop.exchanges[exchange].request.method.name
+    static func name(of exchange: Handle<Exchange>, _ exchanges: inout Exchanges) -> String {
+        let name = exchanges[exchange].request.method.name
         return name.utf8CodeUnitCount == 0 ? "HTTP" : "\(name)"
     }
 }

@@ -16,7 +16,7 @@ extension ResponseReader {
             return loop.rejectResponse(upstream, "upstream.unexpected_upgrade")
         }
         loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint, now: loop.now)
-        unsafe writeSwitch(exchange, bytes, &loop)
+        unsafe writeSwitch(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         loop.exchanges.switchProtocols(of: exchange, upstream, &loop.downstreams, &loop.upstreams, &loop.context)
         loop.exchanges.tunnels[tunnel].open(
             now: loop.now, hasExtensions: response.fields.has(.secWebSocketExtensions),
@@ -28,13 +28,14 @@ extension ResponseReader {
 
     /// Writes the head of the client's 101.
     mutating func writeSwitch(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let start = loop.context.scratch.pending[exchange].count
-        unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeSwitch(
-            response, bytes, to: loop.exchanges.tunnels[loop.exchanges[exchange].tunnel].offer.name.bytes,
-            requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
-        endHead(exchange, from: start, &loop)
-        loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
+        let start = context.scratch.pending[exchange].count
+        unsafe exchanges[exchange].headWriter(&downstreams).writeSwitch(
+            response, bytes, to: exchanges.tunnels[exchanges[exchange].tunnel].offer.name.bytes,
+            requestID: exchanges[exchange].record.texts.requestID, into: &context.scratch.pending[exchange])
+        endHead(exchange, from: start, &exchanges, &context)
+        exchanges.sendStreamHead(exchange, ends: false, &downstreams, &context)
     }
 }

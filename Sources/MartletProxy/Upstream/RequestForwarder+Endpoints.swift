@@ -24,7 +24,9 @@ extension RequestForwarder {
         if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
         if loop.upstreams.directory.isCounted(endpoint), !mayCarry(exchange, avoiding, &loop) { return }
         loop.exchanges[exchange].fillInHost(endpoint, &loop.upstreams, &loop.context)
-        if loop.context.tracing.isOn { RequestTracing.beginAttempt(of: exchange, to: endpoint, &loop) }
+        if loop.context.tracing.isOn {
+            RequestTracing.beginAttempt(of: exchange, to: endpoint, &loop.exchanges, &loop.upstreams, &loop.context)
+        }
         if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
             return sendOverHTTP2(exchange, to: endpoint, &loop)
         }
@@ -61,7 +63,7 @@ extension RequestForwarder {
         switch loop.exchanges[exchange].failedAttempt(progress, &loop.upstreams).decision {
         case .fail: return false
         case .retry(let avoiding, let reusing):
-            noteRetry(exchange, reason, &loop)
+            noteRetry(exchange, reason, &loop.exchanges, &loop.upstreams, &loop.context)
             sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
         case .retryWithinBudget(let avoiding, let reusing, let waits):
             let cluster = Int(loop.exchanges[exchange].forwarding.cluster)
@@ -69,7 +71,7 @@ extension RequestForwarder {
                 let counters = loop.upstreams.directory.clusters[cluster].upstream.counters,
                 counters.budget.takeRetry(policy.budget, at: loop.now)
             else { return false }
-            noteRetry(exchange, reason, &loop)
+            noteRetry(exchange, reason, &loop.exchanges, &loop.upstreams, &loop.context)
             loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
             let time =
                 waits
@@ -102,17 +104,23 @@ extension RequestForwarder {
         retryOrReject(exchange, failure, .nothingSent, &loop)
     }
 
-    private static func noteRetry(_ exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
-        if loop.context.tracing.isOn { RequestTracing.attemptFailed(of: exchange, reason, &loop) }
-        if loop.debug.isOn { logRetry(exchange, reason, &loop) }
+    private static func noteRetry(
+        _ exchange: Handle<Exchange>, _ reason: ErrorCode, _ exchanges: inout Exchanges,
+        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
+    ) {
+        if context.tracing.isOn { RequestTracing.attemptFailed(of: exchange, reason, &exchanges, &context) }
+        if context.debug.isOn { logRetry(exchange, reason, &exchanges, &upstreams, &context) }
     }
 
-    private static func logRetry(_ exchange: Handle<Exchange>, _ reason: ErrorCode, _ loop: inout LoopState) {
-        let endpoint = loop.exchanges[exchange].forwarding.endpoint
-        loop.debug.retry(
-            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
+    private static func logRetry(
+        _ exchange: Handle<Exchange>, _ reason: ErrorCode, _ exchanges: inout Exchanges,
+        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
+    ) {
+        let endpoint = exchanges[exchange].forwarding.endpoint
+        context.debug.retry(
+            requestID: unsafe String(decoding: exchanges[exchange].record.texts.requestID, as: UTF8.self),
             upstream: endpoint.isNone
-                ? "" : String(decoding: loop.upstreams.directory.endpoints[Int(endpoint)].text, as: UTF8.self),
+                ? "" : String(decoding: upstreams.directory.endpoints[Int(endpoint)].text, as: UTF8.self),
             reason: reason)
     }
 }

@@ -20,7 +20,9 @@ extension RequestRouter {
                 return unsafe respond(exchange, route: route, bytes, &loop)
             }
             let only = loop.context.snapshot.compiledRoutes[route].onlyUpstream
-            upstream = only < 0 ? chosenUpstream(of: exchange, route: route, &loop) : only
+            upstream =
+                only < 0
+                ? chosenUpstream(of: exchange, route: route, &loop.exchanges, &loop.downstreams, &loop.context) : only
         }
         let cluster = loop.upstreams.directory.clusterOfUpstream[upstream]
         loop.exchanges[exchange].forwarding.cluster = cluster
@@ -28,19 +30,24 @@ extension RequestRouter {
             guard RequestForwarder.admit(exchange, to: cluster, &loop) else { return }
         }
         if case .hash = loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.balance {
-            unsafe setHash(of: exchange, cluster, bytes, &loop)
+            unsafe setHash(of: exchange, cluster, bytes, &loop.exchanges, &loop.downstreams, &loop.upstreams)
         }
-        switch unsafe writeHead(exchange, request, for: upstream, bytes, &loop) {
+        switch unsafe writeHead(
+            exchange, request, for: upstream, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+        {
         case .written: break
         case .badPath: return loop.reject(exchange, .malformed(.rewriteRejected))
         case .loop: return loop.reject(exchange, .loopDetected)
         }
         if hasSeveral {
-            if loop.context.tracing.isOn { unsafe RequestTracing.writeFields(exchange, head, bytes, &loop) }
+            if loop.context.tracing.isOn {
+                unsafe RequestTracing.writeFields(
+                    exchange, head, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            }
         }
         loop.exchanges[exchange].forwarding.head.end()
         if hasSeveral, loop.context.snapshot.compiledRoutes[route].hasMirror {
-            unsafe mirror(exchange, route: route, bytes, &loop)
+            unsafe mirror(exchange, route: route, bytes, &loop.exchanges, &loop.context)
         }
         RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
     }
@@ -49,30 +56,33 @@ extension RequestRouter {
     @inline(never)
     private mutating func setHash(
         of exchange: Handle<Exchange>, _ cluster: ClusterIndex, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
+        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ upstreams: inout UpstreamConnections
     ) {
-        switch loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
-        case .hash(let header): unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
+        switch upstreams.directory.clusters[Int(cluster)].upstream.balance {
+        case .hash(let header): unsafe exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
         case .hashSubject:
-            let subject = loop.exchanges[exchange].credential.subject
-            loop.exchanges[exchange].forwarding.hash = UInt64(truncatingIfNeeded: subject)
+            let subject = exchanges[exchange].credential.subject
+            exchanges[exchange].forwarding.hash = UInt64(truncatingIfNeeded: subject)
         case .hashAddress:
-            let address = loop.exchanges[exchange].clientAddress(&loop.downstreams)
-            loop.exchanges[exchange].forwarding.setHash(ofAddress: address)
+            let address = exchanges[exchange].clientAddress(&downstreams)
+            exchanges[exchange].forwarding.setHash(ofAddress: address)
         case .leastRequests, .roundRobin: break
         }
     }
 
     /// Picks the split upstream: by subject, or by address for anonymous callers.
     @inline(never)
-    private func chosenUpstream(of exchange: Handle<Exchange>, route: Int, _ loop: inout LoopState) -> Int {
-        guard let split = loop.context.snapshot.routeRules[route].split else {
-            return loop.context.snapshot.routes.routes[route].upstream
+    private func chosenUpstream(
+        of exchange: Handle<Exchange>, route: Int, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) -> Int {
+        guard let split = context.snapshot.routeRules[route].split else {
+            return context.snapshot.routes.routes[route].upstream
         }
-        let subject = UInt64(truncatingIfNeeded: loop.exchanges[exchange].credential.subject)
+        let subject = UInt64(truncatingIfNeeded: exchanges[exchange].credential.subject)
         let key =
             subject == 0
-            ? RouteSplit.key(ofAddress: loop.exchanges[exchange].clientAddress(&loop.downstreams)) : subject
+            ? RouteSplit.key(ofAddress: exchanges[exchange].clientAddress(&downstreams)) : subject
         return split.upstream(for: key)
     }
 
@@ -89,24 +99,25 @@ extension RequestRouter {
     @inline(__always)
     private mutating func writeHead(
         _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, for upstream: Int,
-        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
     ) -> WrittenHead {
-        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let lent = unsafe exchanges.all.address(of: exchange)
         let downstream = unsafe lent.pointee.downstream
         let tunnel = unsafe lent.pointee.tunnel
         let request = unsafe ForwardedRequest(
             route: Int(authorized.route), upstream: upstream, consumesCredential: authorized.consumedCredential,
             expectsContinue: lent.pointee.request.expectsContinue, hasCookie: lent.pointee.credential.hasCookie,
             isStream: lent.pointee.isStream,
-            isPathUnchanged: loop.context.scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,
+            isPathUnchanged: context.scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,
             path: lent.pointee.record.texts.path, requestID: lent.pointee.record.texts.requestID,
             upgrade: tunnel.isNone
-                ? UnsafeBufferPointer(start: nil, count: 0) : loop.exchanges.tunnels[tunnel].offer.name.bytes,
+                ? UnsafeBufferPointer(start: nil, count: 0) : exchanges.tunnels[tunnel].offer.name.bytes,
             identity: authorized.headers)
         if request.isStream { unsafe lent.pointee.request.detectTrailerSupport(in: &head, bytes) }
-        let connection = unsafe loop.downstreams.all.address(of: downstream)
+        let connection = unsafe downstreams.all.address(of: downstream)
         // The loop retains the snapshot: no need to retain it again for the call.
-        let written = unsafe Unmanaged.passUnretained(loop.context.snapshot)._withUnsafeGuaranteedRef {
+        let written = unsafe Unmanaged.passUnretained(context.snapshot)._withUnsafeGuaranteedRef {
             unsafe UpstreamHeadWriter.write(
                 request, &head, bytes, from: &connection.pointee.origin, $0, trailers: &lent.pointee.trailers,
                 into: &lent.pointee.forwarding.head)

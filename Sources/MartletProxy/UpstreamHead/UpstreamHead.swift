@@ -112,13 +112,13 @@ struct UpstreamHead: ~Copyable {
 }
 
 #if DEBUG
-    extension UpstreamHead {
-        /// A head that nothing was authorized for, in tests alone.
-        init(_ bytes: some Sequence<UInt8>, hostLine: (start: Int, end: Int) = (0, 0)) {
-            self.init()
-            var lines = ByteBuffer()
-            lines.append(Array(bytes))
-            take(&lines, hostLine: hostLine)
-        }
+extension UpstreamHead {
+    /// A head that nothing was authorized for, in tests alone.
+    init(_ bytes: some Sequence<UInt8>, hostLine: (start: Int, end: Int) = (0, 0)) {
+        self.init()
+        var lines = ByteBuffer()
+        lines.append(Array(bytes))
+        take(&lines, hostLine: hostLine)
     }
+}
 #endif

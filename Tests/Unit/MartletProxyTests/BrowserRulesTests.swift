@@ -228,7 +228,7 @@ extension BrowserRules {
     private func response(_ lines: String, setting cookie: String?) throws -> String {
         let bench = try LoopBench { $0.browser = .sample }
         let forwarded = bench.forward()
-        if let cookie { bench.run { $0.setCookie(cookie, of: forwarded.exchange) } }
+        if let cookie { bench.run { $0.exchanges.setCookie(cookie, of: forwarded.exchange) } }
         forwarded.server.end.send(Self.length + lines + "\r\nhi")
         bench.event(forwarded.upstream)
         #expect(bench.run { $0.exchanges.cookies.count } == 0)
@@ -248,7 +248,7 @@ extension BrowserRules {
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.get, on: client.downstream)
         bench.run {
-            $0.setCookie("__Host-martlet=new", of: exchange)
+            $0.exchanges.setCookie("__Host-martlet=new", of: exchange)
             $0.reject(exchange, .noRoute)
         }
         let text = client.end.text()
@@ -260,7 +260,7 @@ extension BrowserRules {
         let bench = try LoopBench { $0.browser = .sample }
         let forwarded = bench.forward()
         bench.run {
-            $0.setCookie("__Host-martlet=new", of: forwarded.exchange)
+            $0.exchanges.setCookie("__Host-martlet=new", of: forwarded.exchange)
             $0.abandon(forwarded.downstream)
         }
         #expect(bench.run { $0.exchanges.cookies.count } == 0)

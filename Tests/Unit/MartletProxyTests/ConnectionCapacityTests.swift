@@ -203,7 +203,9 @@ import Testing
         let client = bench.openClient()
         bench.run { $0.downstreams[client.downstream].phase = phase }
         bench.advance(milliseconds: 250)
-        let isEvictable = bench.run { $0.isEvictable(client.downstream) }
+        let isEvictable = bench.run {
+            $0.downstreams.isEvictable(client.downstream, &$0.exchanges, &$0.context)
+        }
         #expect(!isEvictable)
     }
 

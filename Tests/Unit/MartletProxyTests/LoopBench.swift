@@ -201,7 +201,9 @@ final class LoopBench {
         let outcome = unsafe parser.parse(head.span, into: &router.head)
         let isWhole = outcome == .complete(head.count)
         precondition(isWhole, "not a head")
-        return unsafe router.beginExchange(downstream, head, &loop)
+        return withRouter { router, loop in
+            unsafe router.beginExchange(downstream, head, &loop.exchanges, &loop.downstreams, &loop.context)
+        }
     }
 
     /// Routes a request whose exchange has begun with the same head.

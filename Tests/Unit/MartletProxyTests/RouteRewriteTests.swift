@@ -87,7 +87,7 @@ import Testing
         // The mount is the first route of the table.
         for (fields, index) in [("X-Canary: 1\r\n", 1), ("X-Canary: 2\r\n", 2), ("", 2)] {
             let forwarded = bench.forward("GET /r/x HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
-            let found = bench.run { $0.currentRoute(of: forwarded.exchange) }
+            let found = bench.run { CredentialWatch.currentRoute(of: forwarded.exchange, &$0.exchanges, &$0.context) }
             #expect(found == .route(index), "\(fields)")
             forwarded.server.end.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             bench.event(forwarded.upstream)

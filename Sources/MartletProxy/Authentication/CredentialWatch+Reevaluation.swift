@@ -4,75 +4,80 @@ internal import MartletRouter
 /// Exchanges in progress when a new configuration arrives: those it would reject end as if revoked.
 ///
 /// The route is looked up immediately; credentials are verified again by the new configuration's providers, in batches.
-extension EventLoop {
+extension CredentialWatch {
     /// Retains the tokens of exchanges in progress; call it before the caches are cleared.
-    mutating func retainTokens() {
-        for index in 0..<loop.exchanges.all.end {
-            guard let exchange = loop.exchanges.all.handle(at: index), loop.exchanges[exchange].credential.decision >= 0
+    static func retainTokens(_ exchanges: inout Exchanges, _ authenticator: inout Authenticator) {
+        for index in 0..<exchanges.all.end {
+            guard let exchange = exchanges.all.handle(at: index), exchanges[exchange].credential.decision >= 0
             else {
                 continue
             }
-            retainToken(of: exchange)
+            Self.retainToken(of: exchange, &exchanges, &authenticator)
         }
     }
 
     /// Reevaluates all exchanges; call it when the new configuration is in place.
-    mutating func reevaluateExchanges() {
-        for index in 0..<loop.exchanges.all.end {
-            guard let exchange = loop.exchanges.all.handle(at: index), loop.exchanges[exchange].responder == .upstream
+    mutating func reevaluateExchanges(
+        _ exchanges: inout Exchanges, _ authenticator: inout Authenticator, _ context: inout LoopContext
+    ) {
+        for index in 0..<exchanges.all.end {
+            guard let exchange = exchanges.all.handle(at: index), exchanges[exchange].responder == .upstream
             else {
                 continue
             }
-            switch reevaluate(exchange) {
+            switch Self.reevaluate(exchange, &exchanges, &authenticator, &context) {
             case .stays: authenticator.keepsRoute(ExchangeID(exchange))
             case .ends:
-                loop.exchanges[exchange].credential.retainsToken = false
+                exchanges[exchange].credential.retainsToken = false
                 authenticator.releaseToken(of: ExchangeID(exchange))
-                markRevoked(exchange)
+                markRevoked(exchange, &exchanges, &context)
             case .revalidate(let route):
                 // Short exchanges are allowed to finish.
-                let due = loop.exchanges[exchange].record.started &+ CredentialWatch.minimumAge
+                let due = exchanges[exchange].record.started &+ Self.minimumAge
                 authenticator.revalidate(ExchangeID(exchange), for: route, at: due)
             }
         }
     }
 
     /// What the configuration says about an exchange in progress.
-    mutating func reevaluate(_ exchange: Handle<Exchange>) -> Reevaluation {
-        let found = loop.currentRoute(of: exchange)
+    static func reevaluate(
+        _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ authenticator: inout Authenticator,
+        _ context: inout LoopContext
+    ) -> Reevaluation {
+        let found = currentRoute(of: exchange, &exchanges, &context)
         let evaluation = RouteReevaluation(
-            settings(of: found), isBound: loop.exchanges[exchange].credential.revocationID != 0,
-            isAnonymous: loop.exchanges[exchange].credential.provider < 0,
-            isUpgrade: !loop.exchanges[exchange].tunnel.isNone)
+            settings(of: found, context.snapshot), isBound: exchanges[exchange].credential.revocationID != 0,
+            isAnonymous: exchanges[exchange].credential.provider < 0,
+            isUpgrade: !exchanges[exchange].tunnel.isNone)
         switch evaluation {
         case .stays: return .stays
         case .ends(let grace):
-            if let grace { loop.exchanges[exchange].credential.expiryGrace = grace }
+            if let grace { exchanges[exchange].credential.expiryGrace = grace }
             return .ends
         case .dependsOnCredential(let grace):
-            loop.exchanges[exchange].credential.expiryGrace = grace
+            exchanges[exchange].credential.expiryGrace = grace
             guard case .route(let route) = found else { return .ends }
             return authenticator.reevaluate(
-                ExchangeID(exchange), loop.exchanges[exchange].credential, on: route, at: loop.time)
+                ExchangeID(exchange), exchanges[exchange].credential, on: route, at: context.time)
         }
     }
 
     /// The route that was found, unless the gateway responds there itself.
-    private func settings(of found: RouteMatch) -> RouteReevaluation.Route? {
-        guard case .route(let route) = found, loop.context.snapshot.compiledRoutes[route].upstream != CompiledRoute.own
+    private static func settings(of found: RouteMatch, _ snapshot: Snapshot) -> RouteReevaluation.Route? {
+        guard case .route(let route) = found, snapshot.compiledRoutes[route].upstream != CompiledRoute.own
         else {
             return nil
         }
         return RouteReevaluation.Route(
-            expiryGrace: loop.context.snapshot.authentication.routes[route].expiryGrace,
-            allowsTunnels: loop.context.snapshot.compiledRoutes[route].tunnels.areAllowed)
+            expiryGrace: snapshot.authentication.routes[route].expiryGrace,
+            allowsTunnels: snapshot.compiledRoutes[route].tunnels.areAllowed)
     }
-}
 
-extension LoopState {
     /// The route of an exchange in progress, whose headers and query are not known any more: the conditions of its own
     /// route hold, and no others.
-    mutating func currentRoute(of exchange: Handle<Exchange>) -> RouteMatch {
+    static func currentRoute(
+        of exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) -> RouteMatch {
         let (method, host) = unsafe (
             exchanges[exchange].record.texts.method, exchanges[exchange].record.texts.host
         )
