@@ -132,7 +132,7 @@ package import MartletJSON
         guard let grammar else { return [] }
         let alone = ["any", "max_age", "acr"].filter(grammar.keyNames.contains)
         let forms = alone.map { name -> JSONValue in ["required": [.string(name)], "maxProperties": 1] }
-        let tests = ConditionConfiguration.tests.map { name -> JSONValue in ["required": [.string(name)]] }
+        let tests = ConditionConfiguration.tests.map { test -> JSONValue in ["required": [.string(test.row.name)]] }
         return block(grammar) + [("anyOf", .array(forms + [["required": ["claim"], "oneOf": .array(tests)]]))]
     }
 

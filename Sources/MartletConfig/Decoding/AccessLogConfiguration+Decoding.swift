@@ -1,5 +1,5 @@
 extension AccessLogConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "sample", \.sample, as: SampleShare.self,
             "How many of the lines of successful requests are written, chosen at random; rejections and 5xx always are."

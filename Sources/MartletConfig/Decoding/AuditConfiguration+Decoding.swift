@@ -3,7 +3,7 @@ private import MartletCore
 extension AuditConfiguration: KeyedBlock {
     package init() { self.init(key: Located(Secret([]), at: .none)) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("file", \.file, "The file that lines are appended to."),
         .key("syslog", \.syslog, "A syslog server: `unix:/dev/log` or `udp://host:514`."),
         .row(
@@ -38,7 +38,7 @@ extension AuditConfiguration: KeyedBlock {
 extension AuditWebhookConfiguration: KeyedBlock {
     package init() { self.init(url: .placeholder) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required("url", \.url, endsBlock: true, "Where lines are posted: https, or http of a loopback address."),
         .key("timeout", \.timeout, in: .milliseconds(100) ... .seconds(30), "The timeout of one request."),
         .secret("secret", \.secret, "The key that signs requests: `whsec_` and 24 to 64 bytes in base64."),

@@ -1,36 +1,26 @@
 private import MartletCore
 internal import MartletJSON
 
-/// `authorize:` of a route: its conditions on claims, and those on the authentication.
-struct AuthorizeRules {
-    var conditions: [ConditionConfiguration] = []
-    /// The index of each condition in the list.
-    var indices: [Int] = []
-    var authentication = AuthenticationRequirement()
-
-    var isEmpty: Bool { conditions.isEmpty && authentication.isEmpty }
-
-    /// Reads `authorize:` and records errors. The shortest of several ages applies; there can be one level.
-    static func read(_ reader: inout ConfigurationReader) -> AuthorizeRules {
-        var rules = AuthorizeRules()
+extension RouteConfiguration {
+    /// Reads `authorize:`: conditions on claims, and those on the authentication, of which the shortest age applies.
+    mutating func readAuthorize(_ reader: inout ConfigurationReader) {
         for (index, entry) in reader.blocks("authorize", as: AuthorizeEntry.self).enumerated() {
             switch entry.value {
             case .condition(let condition):
-                rules.conditions.append(condition)
-                rules.indices.append(index)
+                authorize.append(condition)
+                authorizeIndices.append(index)
             case .maximumAge(let age):
-                guard age < rules.authentication.maximumAge?.value ?? .seconds(Int64.max) else { continue }
-                rules.authentication.maximumAge = .init(value: age, index: index)
+                guard age < authenticationRequirement.maximumAge?.value ?? .seconds(Int64.max) else { continue }
+                authenticationRequirement.maximumAge = .init(value: age, index: index)
             case .level(let level):
-                if rules.authentication.level != nil {
+                if authenticationRequirement.level != nil {
                     reader.error(
                         .configConflictingKeys, at: level.location,
                         "authorize: has two 'acr' conditions, of which only one can hold")
                 }
-                rules.authentication.level = .init(value: level.value, index: index)
+                authenticationRequirement.level = .init(value: level.value, index: index)
             }
         }
-        return rules
     }
 }
 
@@ -78,25 +68,30 @@ private enum AuthorizeEntry: ConfigurationDecodable {
 }
 
 extension ConditionConfiguration: ConfigurationDecodable {
-    static let tests = ["equals", "in", "contains", "matches", "exists", "gt", "lt"]
+    static let tests: [ConfigurationAlternative<Test>] = [
+        .init("equals", as: ClaimLiteral.self, Test.equals, "The claim equals this."),
+        .init("in", as: NonEmpty<ClaimLiteral>.self, Test.isIn, "The claim is one of these."),
+        .init(
+            "contains", as: ClaimLiteral.self, Test.contains,
+            "The claim is a list with this element, or a string that contains this string."),
+        .init(
+            "matches", as: Located<String>.self, Test.matches,
+            "The claim is a string that the whole regular expression matches."),
+        .init("exists", as: Bool.self, Test.exists, "Whether the claim is present."),
+        .init("gt", as: Number.self, Test.greaterThan, "The claim is a number greater than this."),
+        .init("lt", as: Number.self, Test.lessThan, "The claim is a number less than this."),
+    ]
 
     package static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("claim", .claim, "The claim that is tested, or the names on the way to a member of it."),
-            .optional("equals", .literal, "The claim equals this."),
-            .optional("in", .list(.literal, nonEmpty: true), "The claim is one of these."),
-            .optional(
-                "contains", .literal, "The claim is a list with this element, or a string that contains this string."),
-            .optional("matches", .text, "The claim is a string that the whole regular expression matches."),
-            .optional("exists", .boolean, "Whether the claim is present."),
-            .optional("gt", .number, "The claim is a number greater than this."),
-            .optional("lt", .number, "The claim is a number less than this."),
-            .optional("not", .boolean, default: "false", "Inverts the test."),
-            .optional("or_absent", .boolean, default: "false", "Whether callers without the claim pass, too."),
-            .optional(
-                "any", .list(.condition, nonEmpty: true),
-                "Conditions of which at least one must hold; the only key of its condition."),
-        ])
+        .init(
+            [.optional("claim", .claim, "The claim that is tested, or the names on the way to a member of it.")]
+                + tests.map(\.row) + [
+                    .optional("not", .boolean, default: "false", "Inverts the test."),
+                    .optional("or_absent", .boolean, default: "false", "Whether callers without the claim pass, too."),
+                    .optional(
+                        "any", .list(.condition, nonEmpty: true),
+                        "Conditions of which at least one must hold; the only key of its condition."),
+                ])
     }
 
     /// The grammar of an entry of the outermost list, which also allows conditions on the authentication.
@@ -116,16 +111,9 @@ extension ConditionConfiguration: ConfigurationDecodable {
             return
         }
         let inverted = reader.optional("not", default: false)
-        let given = reader.keys.filter { Self.tests.contains($0.value) }
         let orAbsent = reader.optional("or_absent", default: false)
         let claim = reader.expected("claim", as: ClaimPath.self)
-        guard let key = given.first, given.count == 1 else {
-            let location = given.dropFirst().first?.location ?? reader.location
-            throw ConfigurationError(
-                given.isEmpty ? .configMissingKey : .configConflictingKeys, at: location,
-                "\(reader.title) must have exactly one of \(Self.tests.joined(separator: ", "))")
-        }
-        guard let test = Self.test(key.value, &reader), let claim else { throw .alreadyReported }
+        guard let test = try reader.one(of: Self.tests).read(&reader), let claim else { throw .alreadyReported }
         if orAbsent, case .exists = test, let node = reader.node("or_absent") {
             throw node.error(.configConflictingKeys, "or_absent: has no meaning with 'exists'")
         }
@@ -142,26 +130,14 @@ extension ConditionConfiguration: ConfigurationDecodable {
                 .configConflictingKeys, at: other.location,
                 "'any' must be the only key of its condition: remove '\(other.value)'\(hint)")
         }
-        if let node = reader.node("any"), node.elements?.isEmpty == true {
-            throw node.error(.configBadValue, "any: must not be empty")
-        }
+        reader.checkNotEmpty("any")
         return .any(conditions)
-    }
-
-    private static func test(_ key: String, _ reader: inout ConfigurationReader) -> Test? {
-        switch key {
-        case "equals": reader.expected(key, as: ClaimLiteral.self).map { .equals($0) }
-        case "in": reader.expected(key, as: NonEmpty<ClaimLiteral>.self).map { .isIn($0.elements) }
-        case "contains": reader.expected(key, as: ClaimLiteral.self).map { .contains($0) }
-        case "matches": reader.expected(key, as: Located<String>.self).map { .matches($0) }
-        case "exists": reader.expected(key, as: Bool.self).map { .exists($0) }
-        case "gt": reader.expected(key, as: Number.self).map { .greaterThan($0.value) }
-        default: reader.expected(key, as: Number.self).map { .lessThan($0.value) }
-        }
     }
 }
 
-extension ClaimLiteral: ConfigurationValue {
+extension ClaimLiteral: ConfigurationValue, Spelling {
+    static let shape = ConfigurationGrammar.Shape.literal
+
     /// A boolean, a number or a string; a quoted value is always a string.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
@@ -178,15 +154,16 @@ extension ClaimLiteral: ConfigurationValue {
 }
 
 /// A number in JSON syntax.
-private struct Number: ConfigurationValue {
-    let value: Double
+private struct Number: Spelling {
+    static let shape = ConfigurationGrammar.Shape.number
+    let content: Double
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.plainText(expecting: "a number")
         guard let value = try Self.parse(text, node) else {
             throw node.error(.configWrongType, "must be a number, not \(quoted(text))")
         }
-        self.value = value
+        content = value
     }
 
     /// - Returns: `nil` for a text that is not a JSON number, such as `007`, `0x1F`, `1_000` or `inf`.

@@ -1,5 +1,5 @@
 extension ForwardAuthConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "deny", \.deniesAlike, as: DenialStatus.self,
             "403: checks have it instead of 400, 429 and 503, for proxies that pass on no other status."),

@@ -22,11 +22,8 @@ extension GatewayConfiguration {
             "The store that instances share: sessions, issuers' keys, nonces, throttles."),
         .block(
             "accounts", \.accounts, "The account store; without it a subject is `<provider>:<provider subject>`."),
-        .row(
-            .optional(
-                "webhooks", .list(.block(of: WebhookConfiguration.self), nonEmpty: false), default: "[]",
-                "Where events of accounts are delivered; they need `accounts`.")
-        ) { $0.webhooks = readWebhooks(&$1) },
+        .blocks("webhooks", \.webhooks, "Where events of accounts are delivered; they need `accounts`."),
+        .check(always: true) { $0.checkWebhooks(&$1) },
         .block("outbox", \.outbox, "The bounds of the queue of events."),
         .block(
             "mail", \.mail, "The mail server for registrations and password resets; it needs `accounts`."),
@@ -55,7 +52,7 @@ extension GatewayConfiguration {
             .optional(
                 "rate_limits", .map(.block(of: RateLimitConfiguration.self)),
                 "Limits on how often requests may come, by name; routes name them in `limits.rate`.")
-        ) { $0.server.rateLimits = RateLimitConfiguration.readAll(&$1) },
+        ) { $0.server.rateLimits = $1.entities("rate_limits", noun: "rate limit", \.name) },
         .row(
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
@@ -70,9 +67,8 @@ extension GatewayConfiguration {
     /// That of a file without keys.
     private init(at location: SourceLocation) {
         self.init(
-            server: .standard(at: location), admin: .standard(at: location), log: LogConfiguration(),
-            store: .standard(at: location), jwks: JWKSConfiguration(), sessions: SessionsConfiguration(),
-            wellKnown: WellKnownConfiguration(), providers: [], upstreams: [], routes: [])
+            server: ServerConfiguration(at: location), admin: .implied(at: location),
+            store: StoreConfiguration(at: location))
     }
 
     /// Reads every block, then checks across them; errors are recorded.
@@ -122,13 +118,12 @@ extension GatewayConfiguration {
 
     /// Reads `admin:`; `nil` with `off`, and after errors.
     static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
-        guard let node = reader.node("admin") else { return .standard(at: reader.location) }
+        guard let node = reader.node("admin") else { return .implied(at: reader.location) }
         if case .scalar(let scalar) = node.content, scalar.text == "off" { return nil }
         return reader.block("admin")
     }
 
-    private static func readWebhooks(_ reader: inout ConfigurationReader) -> [WebhookConfiguration] {
-        let webhooks = reader.blocks("webhooks", as: WebhookConfiguration.self).map(\.value)
+    private func checkWebhooks(_ reader: inout ConfigurationReader) {
         var names: Set<String> = []
         for webhook in webhooks {
             reader.checkName(webhook.name)
@@ -142,7 +137,6 @@ extension GatewayConfiguration {
             reader.error(
                 .configMissingKey, at: first.name.location, "webhooks: need accounts:, which keeps the events")
         }
-        return webhooks
     }
 
     private static func readBrowser(
@@ -166,39 +160,24 @@ extension GatewayConfiguration {
     private static func readProviders(
         _ reader: inout ConfigurationReader, knownKinds: [String]?
     ) -> [ProviderConfiguration] {
-        guard let node = reader.node("providers") else { return [] }
-        guard let entries = node.entries else {
-            reader.diagnostics.add(node.mismatch("providers ", mustBe: "a block of names"))
-            return []
-        }
-        return entries.compactMap { entry in
+        reader.entries(of: "providers").compactMap { entry in
             reader.checkName(entry.key)
             return ProviderConfiguration.read(entry, knownKinds: knownKinds, into: &reader.diagnostics)
         }
     }
 
     private static func readUpstreams(_ reader: inout ConfigurationReader) -> [UpstreamConfiguration] {
-        guard let node = reader.expected("upstreams", as: AnyNode.self)?.node else { return [] }
-        if node.entries?.isEmpty == true {
-            reader.error(.configBadValue, at: node.location, "upstreams: must not be empty")
+        if reader.expectedNode("upstreams")?.entries?.isEmpty == true {
+            reader.reject("upstreams", .configBadValue, "must not be empty")
         }
-        for entry in node.entries ?? [] { reader.checkName(entry.key) }
-        return reader.namedBlocks("upstreams", noun: "upstream").map { name, block in
-            var upstream: UpstreamConfiguration = block
-            upstream.name = name
-            return upstream
-        }
+        return reader.entities("upstreams", noun: "upstream", \.name)
     }
 
     private static func readRoutes(_ reader: inout ConfigurationReader) -> [RouteConfiguration] {
-        guard let node = reader.expected("routes", as: AnyNode.self)?.node else { return [] }
-        guard let elements = node.elements else {
-            reader.diagnostics.add(node.mismatch("routes ", mustBe: "a list"))
-            return []
-        }
-        if elements.isEmpty { reader.error(.configBadValue, at: node.location, "routes: must not be empty") }
+        _ = reader.expectedNode("routes")
+        reader.checkNotEmpty("routes")
         var locations: [String: SourceLocation] = [:]
-        return elements.enumerated().compactMap { index, element in
+        return reader.elements(of: "routes").enumerated().compactMap { index, element in
             let name = element["name"].flatMap { try? Located<String>(decoding: $0) }
             if let name, let first = locations.updateValue(name.location, forKey: name.value) {
                 reader.error(
@@ -209,11 +188,4 @@ extension GatewayConfiguration {
             return element.decode(RouteConfiguration.self, title: title, into: &reader.diagnostics)
         }
     }
-}
-
-/// A value of any type, not decoded.
-struct AnyNode: ConfigurationValue {
-    let node: ConfigurationNode
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) { self.node = node }
 }

@@ -4,7 +4,7 @@ extension OutboundConfiguration: KeyedBlock {
     private static let maximumFileBytes = 4 * 1024 * 1024
 
     /// Every provider has them, too.
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "ca_file", \.caFile,
             "Authorities to trust instead of the system's, PEM; `SSL_CERT_FILE` names them if absent."),

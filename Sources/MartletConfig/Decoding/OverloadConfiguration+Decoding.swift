@@ -1,5 +1,5 @@
 extension OverloadConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "loop_delay", \.loopDelay, in: .milliseconds(1) ... .seconds(60),
             "How long events may wait for an event loop, 1ms to 60s; longer twice in a row is an overload."),

@@ -1,17 +1,11 @@
 /// One entry of `plugins:`.
 @frozen package struct PluginConfiguration: Sendable {
     /// The shared library.
-    package let path: Located<FilePath>
+    package var path = Located(FilePath(""), at: .none)
 }
 
-extension PluginConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([.required("path", .path, "The shared library.")])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        path = try reader.required("path")
-    }
+extension PluginConfiguration: KeyedBlock {
+    static let keys: [ConfigurationKey<Self>] = [.required("path", \.path, "The shared library.")]
 }
 
 /// The kinds of providers that a configuration may name.

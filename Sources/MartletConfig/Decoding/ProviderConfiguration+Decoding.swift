@@ -1,14 +1,22 @@
 extension ProviderConfiguration {
     /// The keys that every provider has, besides `kind`.
-    package static let sharedKeys: [ConfigurationGrammar.Key] = [
-        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others."),
-        .optional("label", .text, "What pages call the provider, up to 64 characters; its name if absent."),
-        .optional("icon_file", .path, "What pages show on its button: an SVG, PNG, JPEG or WebP file, up to 256 KiB."),
+    private static let keys: [ConfigurationKey<Self>] = [
+        .block("bulkhead", \.bulkhead, "Keeps the provider's calls apart from others."),
+        .key(
+            "label", \.label, where: .label, "What pages call the provider, up to 64 characters; its name if absent."),
+        .key(
+            "icon_file", \.icon, "What pages show on its button: an SVG, PNG, JPEG or WebP file, up to 256 KiB."),
     ]
+
+    private static let table: ConfigurationGrammar = {
+        let name = Located("", at: .none)
+        return ConfigurationGrammar(
+            keys, of: Self(name: name, kind: name, whole: ConfigurationNode(.mapping([]), at: .none)))
+    }()
 
     /// Those of them that a kind has not given another meaning.
     package static func sharedKeys(besides own: ConfigurationGrammar) -> [ConfigurationGrammar.Key] {
-        (sharedKeys + OutboundConfiguration.table.keys).filter { !own.keyNames.contains($0.name) }
+        (table.keys + OutboundConfiguration.table.keys).filter { !own.keyNames.contains($0.name) }
     }
 
     /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
@@ -18,32 +26,20 @@ extension ProviderConfiguration {
         _ entry: ConfigurationNode.Entry, knownKinds: [String]?, into diagnostics: inout Diagnostics
     ) -> ProviderConfiguration? {
         let title = "provider \(quoted(entry.key.value))"
-        let kind: Located<String>
-        let bulkhead: BulkheadConfiguration?
-        let label: Located<String>?
-        let icon: Located<FilePath>?
-        var outbound = OutboundConfiguration()
+        let others = (entry.value.entries ?? []).filter { !(["kind"] + table.keyNames).contains($0.key.value) }
+        let rest = ConfigurationNode(.mapping(others), at: entry.value.location)
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
-            kind = try reader.required("kind")
-            bulkhead = reader.block("bulkhead")
-            label = reader.value("label") { node throws(ConfigurationError) in try Located(decoding: node, .label) }
-            icon = reader.optional("icon_file")
-            try reader.read(OutboundConfiguration.keys, into: &outbound)
+            var provider = ProviderConfiguration(name: entry.key, kind: try reader.required("kind"), whole: rest)
+            try reader.read(keys, into: &provider)
+            try reader.read(OutboundConfiguration.keys, into: &provider.outbound)
             diagnostics.add(reader.diagnostics)
+            guard let knownKinds, !knownKinds.contains(provider.kind.value) else { return provider }
+            report(provider.kind, knownKinds, title, into: &diagnostics)
         } catch {
             diagnostics.add(error)
-            return nil
         }
-        if let knownKinds, !knownKinds.contains(kind.value) {
-            report(kind, knownKinds, title, into: &diagnostics)
-            return nil
-        }
-        let shared = ["kind"] + sharedKeys.map(\.name)
-        let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
-        return ProviderConfiguration(
-            name: entry.key, kind: kind, bulkhead: bulkhead, label: label?.value, icon: icon, outbound: outbound,
-            whole: ConfigurationNode(.mapping(rest), at: entry.value.location))
+        return nil
     }
 
     private static func report(
@@ -59,7 +55,7 @@ extension ProviderConfiguration {
 }
 
 extension BulkheadConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("concurrency", \.concurrency, in: 1...1024, "How many calls run at a time."),
         .key("queue", \.queue, in: 0...65_536, "How many calls wait for one that runs."),
     ]

@@ -3,7 +3,7 @@ extension RateLimitConfiguration: KeyedBlock {
         self.init(name: Located("", at: .none), keys: [], rate: RequestRate(count: 1), burst: 1)
     }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required(
             "key", \.keys, as: KeyList.self,
             "What is counted by: `subject`, `provider`, `address` (IPv6 by /64), `route`, `host`, `header:<name>`; a list counts by all of them together."
@@ -18,10 +18,10 @@ extension RateLimitConfiguration: KeyedBlock {
             "While the store does not respond: each process counts for itself, or no request passes, or all do. Only with `shared`."
         ),
         .check(always: true) { limit, reader in
-            guard let node = reader.given("on_store_error"), !limit.isShared else { return }
-            reader.error(
-                .configMissingKey, at: node.location,
-                "on_store_error: needs 'shared: true', without which \(reader.title) does not use the store")
+            guard reader.given("on_store_error") != nil, !limit.isShared else { return }
+            reader.reject(
+                "on_store_error", .configMissingKey,
+                "needs 'shared: true', without which \(reader.title) does not use the store")
         },
         .check { limit, reader in if !reader.has("burst") { limit.burst = limit.rate.count } },
     ]
@@ -50,16 +50,6 @@ extension RateLimitConfiguration: KeyedBlock {
                     .configDuplicateName, at: key.location, "\(quoted(key.value.text)) is listed twice")
             }
             content = list.map(\.value)
-        }
-    }
-
-    /// Reads `rate_limits:`.
-    static func readAll(_ reader: inout ConfigurationReader) -> [RateLimitConfiguration] {
-        for entry in reader.node("rate_limits")?.entries ?? [] { reader.checkName(entry.key) }
-        return reader.namedBlocks("rate_limits", noun: "rate limit").map { name, block in
-            var limit: RateLimitConfiguration = block
-            limit.name = name
-            return limit
         }
     }
 }
@@ -104,9 +94,8 @@ extension RouteLimitsConfiguration {
             "concurrency", \.others.concurrency, in: 1...1_000_000,
             "Requests that may be under way at a time, over all event loops; unlimited if absent."),
         .check { limits, reader in
-            if limits.others.announces, !reader.has("rate"), let node = reader.node("announce") {
-                reader.error(
-                    .configMissingKey, at: node.location, "announce: needs rate, whose limits responses tell")
+            if limits.others.announces, !reader.has("rate") {
+                reader.reject("announce", .configMissingKey, "needs rate, whose limits responses tell")
             }
             guard let first = limits.others.rates.dropFirst(maximumRates).first else { return }
             reader.error(.configTooLarge, at: first.location, "rate: a route has at most \(maximumRates) rate limits")

@@ -25,8 +25,6 @@ struct RouteAuthentication: KeyedBlock {
     private(set) var statesCredentials = false
     private(set) var signsInBrowsers = true
 
-    init() {}
-
     var credentials: CredentialKinds { CredentialKinds(kinds.map(\.option)) }
     /// Without `providers` the list is empty here; all providers are added once they are known.
     var value: RouteConfiguration.Authentication {
@@ -54,7 +52,7 @@ struct RouteAuthentication: KeyedBlock {
     ]
 
     /// Reads `auth:` in either form; `nil` if it is invalid, which is recorded.
-    static func read(_ reader: inout ConfigurationReader) -> RouteAuthentication? {
+    fileprivate static func read(_ reader: inout ConfigurationReader) -> RouteAuthentication? {
         guard let node = reader.node("auth") else { return RouteAuthentication() }
         guard case .scalar(let scalar) = node.content, !node.isNull else { return reader.block("auth") }
         if scalar.text == "none" {
@@ -68,5 +66,14 @@ struct RouteAuthentication: KeyedBlock {
             "auth: must be none or a block, not \(quoted(scalar.text))\(mode ?? Suggestion.phrase(for: scalar.text, among: ["none"]))"
         )
         return nil
+    }
+}
+
+extension RouteConfiguration {
+    mutating func readAuthentication(_ reader: inout ConfigurationReader) {
+        guard let read = RouteAuthentication.read(&reader) else { return }
+        (authentication, maximumAge) = (read.value, read.maximumAge)
+        (credentials, statesCredentials) = (read.credentials, read.statesCredentials)
+        signsInBrowsers = read.signsInBrowsers
     }
 }

@@ -1,89 +1,98 @@
-extension RouteConfiguration: ConfigurationDecodable {
+extension RouteConfiguration: KeyedBlock {
+    init() { self.init(name: Located("", at: .none)) }
+
     package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("name", .text, "The name of the route in logs and metrics."),
-            .optional(
-                "match", .block(of: RouteMatch.self), "The requests that the route matches; all of them if absent."),
-            .optional(
-                "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
-                "`none`, or the accepted providers; any configured provider if absent."),
-            .optional(
-                "authorize", .list(.authorize, nonEmpty: false), default: "[]",
-                "Conditions on the caller's claims; all must hold."),
-            .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed."),
-            .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path and the host."),
-            .optional(
-                "cors", .block(of: CrossOriginConfiguration.self),
-                "Which pages of other origins may use the route; left to the upstream if absent."),
-            .optional(
-                "timeout", .duration, "How long a request may take until the response's head; unlimited if absent."),
-            .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
-            .optional(
-                "upgrade", .either([.list(.text, nonEmpty: false), .block(of: UpgradeConfiguration.self)]),
-                "Allowed upgrades and the limits of tunnels; a list is `protocols` alone."),
-            .optional(
-                "forward_credentials", .boolean, default: "false",
-                "Whether the credential that Martlet verified is forwarded to the upstream."),
-            .optional(
-                "upstream", .text,
-                "The upstream of the requests: a name in `upstreams`; a route without one serves checks alone."),
-            .optional(
-                "split", .list(.block(of: SplitShare.self), nonEmpty: true),
-                "Instead of `upstream`: upstreams that share the requests."),
-            .optional(
-                "mirror", .block(of: MirrorConfiguration.self),
-                "Beside `upstream` or `split`: an upstream that gets copies of requests."),
-            .optional(
-                "redirect", .block(of: RedirectConfiguration.self), "Instead of `upstream`: where clients are sent."),
-            .optional(
-                "respond", .block(of: FixedResponseConfiguration.self),
-                "Instead of `upstream`: a response of the gateway itself."),
-        ])
-        .withAtMostOne(of: ["upstream", "redirect"]).withAtMostOne(of: ["upstream", "respond"])
-        .withAtMostOne(of: ["redirect", "respond"])
+        table.withAtMostOne(of: ["upstream", "redirect"]).withAtMostOne(of: ["upstream", "respond"])
+            .withAtMostOne(of: ["redirect", "respond"])
     }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let match = reader.block("match") ?? RouteMatch()
-        (hosts, path, methods) = (match.hosts, match.path, match.methods)
-        conditions = match.conditions
-        let authentication = RouteAuthentication.read(&reader)
-        self.authentication = authentication?.value ?? .none
-        credentials = authentication?.credentials ?? [.session, .direct]
-        statesCredentials = authentication?.statesCredentials ?? false
-        signsInBrowsers = authentication?.signsInBrowsers ?? true
-        let rules = AuthorizeRules.read(&reader)
-        (authorize, authorizeIndices) = (rules.conditions, rules.indices)
-        authenticationRequirement = rules.authentication
-        maximumAge = authentication?.maximumAge
-        let headers = reader.block("headers") ?? RouteHeaders()
-        (setHeaders, removeHeaders, responseHeaders) = (headers.set, headers.remove, headers.response)
-        HeaderConfiguration.warnAboutAddresses(in: headers.set ?? [], where: rules.conditions, &reader.diagnostics)
-        let rewrite = reader.block("rewrite") ?? RouteRewrite()
-        (stripPrefix, self.rewrite) = (rewrite.stripPrefix, rewrite.value)
-        crossOrigin = reader.block("cors")
-        if reader.has("cors") { CrossOriginConfiguration.check(reader.node("headers"), &reader) }
-        timeout = reader.optional("timeout", in: Duration.positive)
-        let limits = reader.block("limits") ?? RouteLimits()
-        (bodyLimit, self.limits) = (limits.body, limits.others)
-        upgrade = UpgradeConfiguration.read(&reader)
-        forwardsCredentials = reader.optional("forward_credentials", default: false)
-        if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
-        {
-            reader.error(
-                .configBadValue, at: node.location,
-                "authorize: cannot be used with 'auth: none', which authenticates no caller")
+    static let keys: [ConfigurationKey<Self>] = [
+        .required("name", \.name, "The name of the route in logs and metrics."),
+        .check(always: true) { if $1.given("name") != nil { $1.checkName($0.name) } },
+        .block("match", \.match, default: nil, "The requests that the route matches; all of them if absent."),
+        .row(
+            .optional(
+                "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
+                "`none`, or the accepted providers; any configured provider if absent.")
+        ) { $0.readAuthentication(&$1) },
+        .row(
+            .optional(
+                "authorize", .list(.authorize, nonEmpty: false), default: "[]",
+                "Conditions on the caller's claims; all must hold.")
+        ) { $0.readAuthorize(&$1) },
+        .block("headers", \.headers, default: nil, "Headers that are set or removed."),
+        .block("rewrite", \.pathAndHost, default: nil, "Changes to the path and the host."),
+        .block(
+            "cors", \.crossOrigin, "Which pages of other origins may use the route; left to the upstream if absent."),
+        .key(
+            "timeout", \.timeout, in: Duration.positive,
+            "How long a request may take until the response's head; unlimited if absent."),
+        .block("limits", \.allLimits, default: nil, "Limits that override `server.limits`."),
+        .row(
+            .optional(
+                "upgrade", .either([.list(.text, nonEmpty: false), .block(of: UpgradeConfiguration.self)]),
+                "Allowed upgrades and the limits of tunnels; a list is `protocols` alone.")
+        ) { $0.upgrade = UpgradeConfiguration.read(&$1) },
+        .key(
+            "forward_credentials", \.forwardsCredentials,
+            "Whether the credential that Martlet verified is forwarded to the upstream."),
+        .check(always: true) { _, reader in RouteResponseConfiguration.check(&reader) },
+        .key(
+            "upstream", \.upstream,
+            "The upstream of the requests: a name in `upstreams`; a route without one serves checks alone."),
+        .row(
+            .optional(
+                "split", .list(.block(of: SplitShare.self), nonEmpty: true),
+                "Instead of `upstream`: upstreams that share the requests.")
+        ) { $0.split = SplitShare.read(&$1) },
+        .block("mirror", \.mirror, "Beside `upstream` or `split`: an upstream that gets copies of requests."),
+        .block("redirect", \.redirect, "Instead of `upstream`: where clients are sent."),
+        .block("respond", \.fixedResponse, "Instead of `upstream`: a response of the gateway itself."),
+        .check(always: true) { $0.check(&$1) },
+    ]
+
+    private var match: RouteMatch {
+        get { RouteMatch() }
+        set {
+            (hosts, path, methods, conditions) = (newValue.hosts, newValue.path, newValue.methods, newValue.conditions)
         }
-        response = RouteResponseConfiguration.read(&reader)
-        let name = reader.expectedName("name")
-        split = SplitShare.read(&reader)
-        upstream = reader.optional("upstream")
+    }
+
+    private var headers: RouteHeaders {
+        get { RouteHeaders() }
+        set { (setHeaders, removeHeaders, responseHeaders) = (newValue.set, newValue.remove, newValue.response) }
+    }
+
+    private var pathAndHost: RouteRewrite {
+        get { RouteRewrite() }
+        set { (stripPrefix, rewrite) = (newValue.stripPrefix, newValue.value) }
+    }
+
+    private var allLimits: RouteLimits {
+        get { RouteLimits() }
+        set { (bodyLimit, limits) = (newValue.body, newValue.others) }
+    }
+
+    private var redirect: RedirectConfiguration? {
+        get { nil }
+        set { if let newValue { response = .redirect(newValue) } }
+    }
+
+    private var fixedResponse: FixedResponseConfiguration? {
+        get { nil }
+        set { if let newValue { response = .fixed(newValue) } }
+    }
+
+    private mutating func check(_ reader: inout ConfigurationReader) {
+        HeaderConfiguration.warnAboutAddresses(in: setHeaders ?? [], where: authorize, &reader.diagnostics)
+        if reader.has("cors") { CrossOriginConfiguration.check(reader.node("headers"), &reader) }
+        if case .none = authentication, !authorize.isEmpty || !authenticationRequirement.isEmpty {
+            reader.reject(
+                "authorize", .configBadValue, "cannot be used with 'auth: none', which authenticates no caller")
+        }
         let upstreams = (upstream.map { [$0] } ?? []) + split.map(\.upstream)
-        mirror = MirrorConfiguration.read(
-            &reader, beside: upstreams, hasResponse: reader.has("redirect") || reader.has("respond"))
+        mirror?.check(beside: upstreams, &reader)
         if upstreams.isEmpty { upgrade = .none }
-        guard let name else { throw .alreadyReported }
-        self.name = name
     }
 }
 
@@ -93,8 +102,6 @@ struct RouteMatch: KeyedBlock {
     var path = RouteConfiguration.PathPattern.any
     var methods: [String] = []
     var conditions: [RequestConditionConfiguration] = []
-
-    init() {}
 
     static let keys: [ConfigurationKey<Self>] = [
         .key(
@@ -115,11 +122,9 @@ struct RouteMatch: KeyedBlock {
             match.conditions += RequestConditionBlock.read(.query, "query", &reader)
             guard let regex = match.regex else { return }
             if reader.given("path") != nil {
-                reader.error(
-                    .configConflictingKeys, at: regex.location,
-                    "'path' and 'path_regex' are both given in \(reader.title)")
+                reader.reject("path_regex", beside: "path")
             } else if regex.value.isEmpty {
-                reader.error(.configBadPattern, at: regex.location, "path_regex: must not be empty")
+                reader.reject("path_regex", .configBadPattern, "must not be empty")
             }
         },
     ]
@@ -142,8 +147,6 @@ struct RouteMatch: KeyedBlock {
 struct RouteLimits: KeyedBlock {
     var body = RouteConfiguration.BodyLimit.inherited
     var others = RouteLimitsConfiguration()
-
-    init() {}
 
     static let keys: [ConfigurationKey<Self>] =
         [.key("body_bytes", \.body, "Overrides `server.limits.body_bytes`; `unlimited` for streams.")]

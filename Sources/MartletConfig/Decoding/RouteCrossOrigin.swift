@@ -1,7 +1,7 @@
 extension CrossOriginConfiguration: KeyedBlock {
     package init() { self.init(origins: []) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required(
             "origins", \.origins, as: NonEmpty<CrossOriginPattern>.self, endsBlock: true,
             "The origins whose pages may use the route: exact ones, of any scheme, `https://*.example.com` for those"
@@ -28,10 +28,10 @@ extension CrossOriginConfiguration: KeyedBlock {
     private func check(_ origin: Origin, at location: SourceLocation, _ reader: inout ConfigurationReader) {
         switch origin {
         case .any:
-            guard let node = reader.node("credentials"), allowsCredentials else { return }
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "credentials: every page could act in the name of its visitors: list the origins instead of '*'")
+            guard allowsCredentials else { return }
+            reader.reject(
+                "credentials", .configConflictingKeys,
+                "every page could act in the name of its visitors: list the origins instead of '*'")
         case .null:
             reader.diagnostics.warning(
                 .configInsecure, at: location,

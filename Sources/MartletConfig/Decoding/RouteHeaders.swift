@@ -1,34 +1,25 @@
 internal import MartletJSON
 
 /// `headers:` of a route.
-struct RouteHeaders: ConfigurationDecodable {
+struct RouteHeaders: KeyedBlock {
     var set: [HeaderConfiguration]?
     var remove: [String] = []
     var response = ResponseHeaderConfiguration()
 
-    init() {}
-
-    static var grammar: ConfigurationGrammar? {
-        .init([
+    static let keys: [ConfigurationKey<Self>] = [
+        .row(
             .optional(
                 "set", .map(.block(of: HeaderConfiguration.Block.self)),
                 "Headers set from the caller's identity, in place of `X-Auth-Subject`, `X-Auth-Provider` and"
-                    + " `X-Auth-Email`, and constant ones."),
-            .optional(
-                "remove", .list(.text, nonEmpty: false), default: "[]",
-                "Client headers that are not forwarded to the upstream."),
-            .optional(
-                "response", .block(of: ResponseHeaderConfiguration.self),
-                "Headers of the response that the client gets."),
-        ])
-    }
+                    + " `X-Auth-Email`, and constant ones.")),
+        .key("remove", \.remove, as: [FoldedHeaderName].self, "Client headers that are not forwarded to the upstream."),
+        .block("response", \.response, default: nil, "Headers of the response that the client gets."),
+        .check { if $1.has("set") { $0.readSet(&$1) } },
+    ]
 
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        response = reader.block("response") ?? response
-        let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
-        remove = removed.map(\.value.lowercased)
+    private mutating func readSet(_ reader: inout ConfigurationReader) {
+        let removed = (reader.given("remove")?.elements ?? []).compactMap { try? Located<HeaderName>(decoding: $0) }
         let removedNames = Dictionary(removed.map { ($0.value.folded, $0) }) { first, _ in first }
-        guard reader.has("set") else { return }
         var names: [String: String] = [:]
         var headers: [HeaderConfiguration] = []
         for (name, block) in reader.namedBlocks("set", noun: "header", as: HeaderConfiguration.Block.self) {
@@ -107,8 +98,6 @@ extension HeaderConfiguration {
         private(set) var join: String?
         private(set) var fallback: String?
 
-        init() {}
-
         /// `nil` only before it was read.
         var value: Value? {
             attribute.map(Value.attribute) ?? claim.map { .claim($0) } ?? constant.map { .constant($0) }
@@ -131,10 +120,11 @@ extension HeaderConfiguration {
                 "The value if the caller has none; without it the header is omitted."),
             .check { block, reader throws(ConfigurationError) in
                 // Only claims have a form of their own in JSON.
-                let others = ["attribute", "join"].filter { _ in block.encoding == .json }
-                reader.reject(others, "cannot be used with 'encode: json'")
-                if reader.has("value") {
-                    reader.reject(["encode", "join", "default"], "has no effect on a constant 'value'")
+                for key in ["attribute", "join"] where block.encoding == .json {
+                    reader.reject(key, .configConflictingKeys, "cannot be used with 'encode: json'")
+                }
+                for key in ["encode", "join", "default"] where reader.has("value") {
+                    reader.reject(key, .configConflictingKeys, "has no effect on a constant 'value'")
                 }
                 try checkSources(&reader)
                 guard block.value != nil else { throw .alreadyReported }
@@ -153,16 +143,6 @@ extension HeaderConfiguration {
                     .configConflictingKeys, at: reader.location,
                     "\(reader.title) has both '\(given[0])' and '\(given[1])'")
             }
-        }
-    }
-}
-
-extension ConfigurationReader {
-    /// Records an error for each of the keys that is there.
-    fileprivate mutating func reject(_ keys: [String], _ reason: String) {
-        for key in keys {
-            guard let node = node(key) else { continue }
-            error(.configConflictingKeys, at: node.location, "\(key): \(reason)")
         }
     }
 }

@@ -1,7 +1,7 @@
 extension RedirectConfiguration: KeyedBlock {
     package init() { self.init(target: Located("", at: .none)) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required(
             "to", \.target, endsBlock: true,
             "The target: a URL, or a path on the same host; `$path`, `$query` and `$host` are those of the request."),
@@ -28,7 +28,7 @@ extension FixedResponseConfiguration: KeyedBlock {
     private static let maximumBodyBytes = 1024 * 1024
     private static let defaultContentType = "text/plain; charset=utf-8"
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("status", \.status, as: Status.self, "200 to 599, other than redirects."),
         .row(.optional("body", .text, "The body; none if absent.")),
         .row(
@@ -41,9 +41,8 @@ extension FixedResponseConfiguration: KeyedBlock {
         .check { response, reader in
             if response.readBody(&reader) {
                 response.contentType = response.contentType ?? defaultContentType
-            } else if let node = reader.given("content_type") {
-                reader.error(
-                    .configConflictingKeys, at: node.location, "content_type: there is no body that it could describe")
+            } else if reader.given("content_type") != nil {
+                reader.reject("content_type", .configConflictingKeys, "there is no body that it could describe")
             }
         },
     ]
@@ -70,11 +69,7 @@ extension FixedResponseConfiguration: KeyedBlock {
         let text = reader.optional("body", as: BodyText.self)
         let file = reader.file("body_file", maximumBytes: Self.maximumBodyBytes)
         guard let node = reader.node("body") ?? reader.node("body_file") else { return false }
-        if reader.has("body"), let other = reader.node("body_file") {
-            reader.error(
-                .configConflictingKeys, at: other.location,
-                "'body' and 'body_file' are both given in \(reader.title)")
-        }
+        reader.reject("body_file", beside: "body")
         if status == 204 || status == 205 {
             reader.error(.configBadValue, at: node.location, "a response with status \(status) has no body")
         }
@@ -108,17 +103,11 @@ extension RouteResponseConfiguration {
     /// Keys of a route that only concern an upstream.
     private static let upstreamKeys = ["rewrite", "timeout", "upgrade", "forward_credentials", "mirror"]
 
-    /// Reads `redirect:` or `respond:`; errors are recorded.
-    static func read(_ reader: inout ConfigurationReader) -> RouteResponseConfiguration? {
+    /// Records an error for each key of a route beside one that it excludes.
+    static func check(_ reader: inout ConfigurationReader) {
         let given = keys.filter { reader.has($0) }
-        if let second = given.dropFirst().first, let node = reader.node(second) {
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "'\(given[0])' and '\(second)' are both given in \(reader.title)")
-        }
-        let redirect = reader.block("redirect", as: RedirectConfiguration.self)
-        let respond = reader.block("respond", as: FixedResponseConfiguration.self)
-        guard let key = given.first, key != "upstream", key != "split" else { return nil }
+        if let second = given.dropFirst().first { reader.reject(second, beside: given[0]) }
+        guard let key = given.first, key != "upstream", key != "split" else { return }
         for other in upstreamKeys {
             guard let node = reader.node(other) else { continue }
             reader.error(
@@ -132,6 +121,5 @@ extension RouteResponseConfiguration {
                 "headers.\(other) concerns an upstream, which a route with '\(key)' does not have: for the response"
                     + " there is headers.response")
         }
-        return redirect.map { .redirect($0) } ?? respond.map { .fixed($0) }
     }
 }

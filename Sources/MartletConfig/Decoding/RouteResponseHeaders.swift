@@ -4,7 +4,7 @@ extension ResponseHeaderConfiguration: KeyedBlock {
     /// Names that belong to the gateway in responses, beyond those that no message may have set; in lower case.
     private static let own = ["date", "set-cookie", "alt-svc"]
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .row(
             .optional(
                 "set", .map(.text),

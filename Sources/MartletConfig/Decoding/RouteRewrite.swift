@@ -3,8 +3,6 @@ struct RouteRewrite: KeyedBlock {
     var stripPrefix: Located<String>?
     var value = RewriteConfiguration()
 
-    init() {}
-
     static let keys: [ConfigurationKey<Self>] = [
         .key(
             "strip_prefix", \.stripPrefix, as: Located<PathPrefix>?.self,
@@ -18,8 +16,8 @@ struct RouteRewrite: KeyedBlock {
             "host", \.value.host, as: RewrittenHost?.self,
             "The `Host` that the upstream gets, instead of that of its own `host`."),
         .check { rewrite, reader in
-            if let expression = rewrite.value.expression, expression.value.isEmpty {
-                reader.error(.configBadPattern, at: expression.location, "regex: must not be empty")
+            if rewrite.value.expression?.value.isEmpty == true {
+                reader.reject("regex", .configBadPattern, "must not be empty")
             }
             if let alone = reader.has("regex") ? nil : rewrite.value.replacement {
                 reader.error(

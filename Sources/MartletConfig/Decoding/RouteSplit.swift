@@ -1,7 +1,7 @@
 extension SplitShare: KeyedBlock {
     package init() { self.init(upstream: Located("", at: .none), weight: 0) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required("upstream", \.upstream, "A name in `upstreams`."),
         .required(
             "weight", \.weight, as: Weight.self, endsBlock: true,
@@ -20,13 +20,12 @@ extension SplitShare: KeyedBlock {
 
     /// Reads the list; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> [SplitShare] {
-        guard let node = reader.node("split") else { return [] }
         let shares = reader.blocks("split", as: Self.self).map(\.value)
-        guard shares.count == node.elements?.count else { return shares }
+        guard shares.count == reader.node("split")?.elements?.count else { return shares }
         if shares.isEmpty {
-            reader.error(.configBadValue, at: node.location, "split: must not be empty")
+            reader.reject("split", .configBadValue, "must not be empty")
         } else if shares.allSatisfy({ $0.weight == 0 }) {
-            reader.error(.configBadValue, at: node.location, "split: one weight at least must not be 0")
+            reader.reject("split", .configBadValue, "one weight at least must not be 0")
         }
         var names: Set<String> = []
         for share in shares where !names.insert(share.upstream.value).inserted {

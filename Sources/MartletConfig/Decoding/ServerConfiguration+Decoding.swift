@@ -1,7 +1,9 @@
 extension ServerConfiguration: KeyedBlock {
-    package init() { self = .standard(at: .none) }
+    package init() { self.init(at: .none) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    init(at location: SourceLocation) { self.init(listeners: [ListenerConfiguration(at: location)]) }
+
+    static let keys: [ConfigurationKey<Self>] = [
         .blocks("listen", \.listeners, nonEmpty: true, default: "[{ address: 127.0.0.1:8080 }]", "The listeners."),
         .key("workers", \.workers, as: WorkerCount.self, "Number of event loops; `auto` is one per core."),
         .key("trusted_proxies", \.trustedProxies, "Address blocks whose `X-Forwarded-*` and `Forwarded` are trusted."),
@@ -20,18 +22,12 @@ extension ServerConfiguration: KeyedBlock {
             "watchdog", \.watchdog, in: .seconds(1) ... .seconds(600),
             "How long an event loop may stand still until `/livez` fails."),
         .check { server, reader in
-            server.completeListeners(&reader)
+            for index in server.listeners.indices where server.listeners[index].health == nil {
+                server.listeners[index].health = server.health
+            }
             server.checkNames(&reader)
         },
     ]
-
-    private mutating func completeListeners(_ reader: inout ConfigurationReader) {
-        if let node = reader.node("listen"), node.elements?.isEmpty == true {
-            reader.error(.configBadValue, at: node.location, "listen: must not be empty")
-        }
-        if !reader.has("listen") { listeners = [.standard(at: reader.location)] }
-        for index in listeners.indices where listeners[index].health == nil { listeners[index].health = health }
-    }
 
     private func checkNames(_ reader: inout ConfigurationReader) {
         let ranges = reader.given("trusted_proxies")?.elements ?? []
@@ -45,13 +41,6 @@ extension ServerConfiguration: KeyedBlock {
                 .configBadHeader, at: node.location,
                 "\(quoted(name.text)) is a credential: routes decide whether it is forwarded (forward_credentials)")
         }
-    }
-
-    /// The configuration without a `server:` block.
-    static func standard(at location: SourceLocation) -> ServerConfiguration {
-        ServerConfiguration(
-            listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(),
-            paths: PathOptions(), timeouts: ServerTimeouts())
     }
 }
 
@@ -69,7 +58,7 @@ private struct WorkerCount: Spelling {
 }
 
 extension Limits: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "header_bytes", \.headerBytes, as: ByteSize.self, in: ByteSize(bytes: 256) ... .mebibytes(1),
             "Request line and header fields together, 256B to 1MiB."),
@@ -89,10 +78,10 @@ extension Limits: KeyedBlock {
             "rate_entries", \.rateEntries, in: 16...10_000_000,
             "How many keys, such as addresses, each rate limit counts at a time; 16 bytes each."),
         .check { limits, reader in
-            guard let node = reader.node("token_bytes"), limits.tokenBytes > limits.headerBytes else { return }
-            reader.diagnostics.warning(
-                .configUnused, at: node.location,
-                "token_bytes: no token has more than header_bytes, which is \(limits.headerBytes) bytes")
+            guard limits.tokenBytes > limits.headerBytes else { return }
+            reader.warn(
+                "token_bytes", .configUnused,
+                "no token has more than header_bytes, which is \(limits.headerBytes) bytes")
         },
     ]
 }
@@ -123,7 +112,7 @@ extension PathOptions: KeyedBlock {
         var content: Bool { self == .merge }
     }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("encoded_slash", \.keepsEncodedSlash, as: Keeping.self, "`%2F` in a path: 400, or kept encoded."),
         .key("encoded_percent", \.keepsEncodedPercent, as: Keeping.self, "`%25` in a path: 400, or kept encoded."),
         .key(
@@ -133,7 +122,7 @@ extension PathOptions: KeyedBlock {
 }
 
 extension ServerTimeouts: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("request_head", \.requestHead, in: Duration.positive, "For receiving a whole request head."),
         .key("tls_handshake", \.tlsHandshake, in: Duration.positive, "For a TLS handshake."),
         .key("idle", \.idle, in: Duration.positive, "How long an idle connection stays open."),
@@ -148,7 +137,7 @@ extension ServerTimeouts: KeyedBlock {
 extension HealthPath: KeyedBlock {
     package init() { self.init(path: "/healthz") }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "path", \.path, shape: .pattern("^/[!-~]{0,255}$"), where: rule,
             "The path; it is matched before every route.")

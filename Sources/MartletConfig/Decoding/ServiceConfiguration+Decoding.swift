@@ -1,9 +1,13 @@
 package import MartletCore
 
 extension AdminConfiguration: KeyedBlock {
-    package init() { self.init(address: Located(.ip(host: "127.0.0.1", port: 9901), at: .none)) }
+    package init() { self.init(at: .none) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    init(at location: SourceLocation) {
+        self.init(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location))
+    }
+
+    static let keys: [ConfigurationKey<Self>] = [
         .key("address", \.address, "The address of `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard."),
         .key(
             "socket", \.socket,
@@ -26,15 +30,14 @@ extension AdminConfiguration: KeyedBlock {
 
     private static let minimumTokenBytes = 32
 
-    private mutating func check(_ reader: inout ConfigurationReader) {
-        if !reader.has("address") { address = Located(address.value, at: reader.location) }
+    private func check(_ reader: inout ConfigurationReader) {
         if let socket {
             guard case .unix = socket.value else {
-                return reader.error(
-                    .configBadAddress, at: socket.location, "socket: must be a Unix socket, such as unix:admin.sock")
+                return reader.reject(
+                    "socket", .configBadAddress, "must be a Unix socket, such as unix:admin.sock")
             }
         }
-        if let token { checkToken(token, reader.node("token_file") == nil ? "token" : "token_file", &reader) }
+        if let token { checkToken(token.value, reader.has("token_file") ? "token_file" : "token", &reader) }
         if let tls, tls.clientAuthentication == .required {
             reader.diagnostics.warning(
                 .configAdminUnreachable, at: reader.node("tls")?["client_auth"]?.location ?? address.location,
@@ -55,22 +58,19 @@ extension AdminConfiguration: KeyedBlock {
         }
     }
 
-    private func checkToken(_ token: Located<Secret>, _ key: String, _ reader: inout ConfigurationReader) {
-        let isHeaderText = token.value.withBytes { bytes in bytes.allSatisfy { (0x21...0x7E).contains($0) } }
-        guard isHeaderText else {
-            return reader.error(
-                .configBadValue, at: token.location, "\(key): must be visible ASCII characters, without spaces")
+    private func checkToken(_ token: Secret, _ key: String, _ reader: inout ConfigurationReader) {
+        let isHeaderText = token.withBytes { bytes in bytes.allSatisfy { (0x21...0x7E).contains($0) } }
+        if !isHeaderText {
+            reader.reject(key, .configBadValue, "must be visible ASCII characters, without spaces")
+        } else if token.count < Self.minimumTokenBytes {
+            reader.warn(
+                key, .configInsecure, "shorter than \(Self.minimumTokenBytes) bytes, which may be guessed")
         }
-        guard token.value.count < Self.minimumTokenBytes else { return }
-        reader.diagnostics.warning(
-            .configInsecure, at: token.location,
-            "\(key): shorter than \(Self.minimumTokenBytes) bytes, which may be guessed")
     }
 
     /// The configuration without an `admin:` block.
-    static func standard(at location: SourceLocation) -> AdminConfiguration {
-        var standard = AdminConfiguration()
-        standard.address = Located(standard.address.value, at: location)
+    static func implied(at location: SourceLocation) -> AdminConfiguration {
+        var standard = AdminConfiguration(at: location)
         standard.isImplied = true
         return standard
     }
@@ -91,7 +91,7 @@ extension LogLevel: ConfigurationValue, Spelling {
 }
 
 extension LogConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("level", \.level, "The minimum level that is logged."),
         .key("format", \.format, "`auto` is text on a terminal and JSON lines otherwise."),
         .key("subject", \.subject, "How access records name callers: `full`, `hash` (with `subject_key`), or `off`."),
@@ -120,9 +120,11 @@ extension LogConfiguration: KeyedBlock {
 }
 
 extension StoreConfiguration: KeyedBlock {
-    package init() { self = .standard(at: .none) }
+    package init() { self.init(at: .none) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    init(at location: SourceLocation) { self.init(url: Located("memory:", at: location)) }
+
+    static let keys: [ConfigurationKey<Self>] = [
         .secret(
             "url", \.secretURL,
             "`memory:` (the default), `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`."
@@ -153,11 +155,8 @@ extension StoreConfiguration: KeyedBlock {
         .check { store, reader in
             store.checkURL(&reader)
             store.passwordFile = reader.passwordFile(of: store.password)
-            guard let node = reader.node("pool"), store.url.value == "memory:", store.pool != Self().pool else {
-                return
-            }
-            reader.diagnostics.warning(
-                .configConflictingKeys, at: node.location, "pool: the store memory: has no connections")
+            guard store.url.value == "memory:", store.pool != Self().pool else { return }
+            reader.warn("pool", .configConflictingKeys, "the store memory: has no connections")
         },
     ]
 
@@ -169,17 +168,8 @@ extension StoreConfiguration: KeyedBlock {
         }
     }
 
-    /// The configuration without a `store:` block.
-    static func standard(at location: SourceLocation) -> StoreConfiguration {
-        StoreConfiguration(url: Located("memory:", at: location))
-    }
-
     /// Checks the scheme of the URL. Messages never show it, because it may contain a password.
-    private mutating func checkURL(_ reader: inout ConfigurationReader) {
-        guard url.location != .none else {
-            url = Self.standard(at: reader.location).url
-            return
-        }
+    private func checkURL(_ reader: inout ConfigurationReader) {
         let text = url.value
         let scheme = String(text.prefix { $0 != ":" })
         switch scheme {
@@ -199,7 +189,7 @@ extension StoreConfiguration: KeyedBlock {
 }
 
 extension StoreConfiguration.Sentinel: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("username", \.username, "The user, with `password_file`."),
         .secret("password", \.password, "Its password."),
         .check { $0.passwordFile = $1.passwordFile(of: $0.password) },
@@ -209,15 +199,15 @@ extension StoreConfiguration.Sentinel: KeyedBlock {
 extension ConfigurationReader {
     /// The file of a password, which is read again later. A user requires one; errors are recorded.
     fileprivate mutating func passwordFile(of password: Located<Secret>?) -> FilePath? {
-        if let user = given("username"), password == nil, !has("password_file"), !has("password") {
-            error(.configMissingKey, at: user.location, "username: requires 'password_file' or 'password'")
+        if given("username") != nil, password == nil, !has("password_file"), !has("password") {
+            reject("username", .configMissingKey, "requires 'password_file' or 'password'")
         }
         return optional("password_file", as: FilePath.self)
     }
 }
 
 extension StoreTLS: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "ca_file", \.authorityFile, as: Located<PathText>?.self,
             "The certificate authorities of the servers, as PEM; the system's if absent."),
@@ -233,7 +223,7 @@ extension StoreSealConfiguration: KeyedBlock {
 
     package init() { self.init(keys: []) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .row(.optional("key_file", .path, "The key: 32 bytes in base64.")) { $0.readKeys(&$1) },
         .row(
             .optional(
@@ -270,10 +260,8 @@ extension StoreSealConfiguration: KeyedBlock {
                 )
             }
         }
-        if isListed, texts.isEmpty, reader.node("key_files")?.elements?.isEmpty == true {
-            reader.error(
-                .configBadValue, at: reader.node("key_files")?.location ?? reader.location,
-                "key_files: must have at least one file")
+        if reader.node("key_files")?.elements?.isEmpty == true {
+            reader.reject("key_files", .configBadValue, "must have at least one file")
         }
     }
 
@@ -288,7 +276,7 @@ extension StoreSealConfiguration: KeyedBlock {
 }
 
 extension StoreTimeouts: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "connect", \.connect, in: .milliseconds(50) ... .seconds(30),
             "The timeout of a connection attempt, 50ms to 30s."),
@@ -300,7 +288,7 @@ extension StoreTimeouts: KeyedBlock {
 }
 
 extension JWKSConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("ttl", \.ttl, in: Duration.positive, "Age at which an issuer's keys are fetched again."),
         .key("max_stale", \.maximumStale, "How long keys stay in use while fetching fails."),
         .key(

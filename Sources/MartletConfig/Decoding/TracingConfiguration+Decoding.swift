@@ -5,7 +5,7 @@ extension TracingConfiguration: KeyedBlock {
 
     package init() { self.init(collector: .placeholder) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required("otlp", \.collector, "The base URL of an OTLP/HTTP collector; `/v1/traces` is added to it."),
         .key(
             "sample", \.sample, as: SampleShare.self,
@@ -22,12 +22,10 @@ extension TracingConfiguration: KeyedBlock {
 
     private func check(_ reader: inout ConfigurationReader) {
         if collector.value.target.contains("?") {
-            reader.error(
-                .configBadURL, at: collector.location, "otlp: must be the base URL of a collector, without a query")
+            reader.reject("otlp", .configBadURL, "must be the base URL of a collector, without a query")
         } else if !headers.isEmpty, !collector.value.isTrustworthy {
-            reader.diagnostics.warning(
-                .configInsecure, at: collector.location,
-                "otlp: the fields of headers_file are sent to another machine in clear text")
+            reader.warn(
+                "otlp", .configInsecure, "the fields of headers_file are sent to another machine in clear text")
         }
     }
 

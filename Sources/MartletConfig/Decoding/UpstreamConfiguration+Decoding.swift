@@ -1,11 +1,9 @@
 extension UpstreamConfiguration: KeyedBlock {
     package init() {
-        self.init(
-            name: Located("", at: .none), members: [], timeouts: UpstreamTimeouts(), host: .keep,
-            balance: .leastRequests)
+        self.init(name: Located("", at: .none), members: [])
     }
 
-    package static let keys: [ConfigurationKey<Self>] =
+    static let keys: [ConfigurationKey<Self>] =
         [
             .required(
                 "endpoints", \.members, as: NonEmpty<EndpointConfiguration>.self,
@@ -73,10 +71,7 @@ extension UpstreamConfiguration.Balance: ConfigurationValue, Spelling {
     /// `least_requests`, `round_robin`, `hash:subject`, `hash:address` or `hash:<header>`; or `{ hash: header, name: … }`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard node.entries == nil else {
-            var diagnostics = Diagnostics()
-            let block = node.decode(UpstreamConfiguration.HeaderHash.self, title: "balance", into: &diagnostics)
-            guard let block else { throw ConfigurationError(diagnostics.errors) }
-            self = .hash(header: block.name)
+            self = .hash(header: try node.block(UpstreamConfiguration.HeaderHash.self, title: "balance").name)
             return
         }
         let text = try node.text()
@@ -132,7 +127,7 @@ extension UpstreamConfiguration {
 }
 
 extension UpstreamTimeouts: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("connect", \.connect, in: Duration.positive, "For connecting to an endpoint."),
         .key(
             "response_head", \.responseHead, in: Duration.positive,

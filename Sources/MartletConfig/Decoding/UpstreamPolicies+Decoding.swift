@@ -65,18 +65,14 @@ extension EndpointConfiguration: ConfigurationValue, Spelling {
             self.init(try Located<EndpointAddress>(decoding: node))
             return
         }
-        var diagnostics = Diagnostics()
-        guard let endpoint = node.decode(Self.self, title: "an endpoint", into: &diagnostics) else {
-            throw ConfigurationError(diagnostics.errors)
-        }
-        self = endpoint
+        self = try node.block(Self.self, title: "an endpoint")
     }
 }
 
 extension EndpointConfiguration: KeyedBlock {
     package init() { self.init(Located(.echo, at: .none)) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required("url", \.address, endsBlock: true, "As an endpoint that is only a URL."),
         .key(
             "weight", \.weight, in: 0...maximumWeight,
@@ -86,7 +82,7 @@ extension EndpointConfiguration: KeyedBlock {
 }
 
 extension ResolutionConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "refresh", \.refresh, in: .seconds(1) ... .seconds(86_400),
             "The longest time between two lookups of a name; the TTL of its records if that is shorter."),
@@ -98,7 +94,7 @@ extension ResolutionConfiguration: KeyedBlock {
 }
 
 extension HealthCheckConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("path", \.path, shape: .pattern("^/"), where: pathRule, "Path and query of the probe."),
         .key(
             "interval", \.interval, in: .milliseconds(100) ... .seconds(3600),
@@ -130,19 +126,15 @@ extension HealthCheckConfiguration: KeyedBlock {
         { "must be a host name, with or without a port, not \(quoted($0))" })
 
     private mutating func check(_ reader: inout ConfigurationReader) {
-        if let node = reader.given("timeout") {
-            if !(.milliseconds(1)...interval).contains(timeout) {
-                reader.error(
-                    .configBadDuration, at: node.location,
-                    "timeout: must be between 1ms and interval, \(interval.configurationText), "
-                        + "not \(timeout.configurationText)")
-            }
-        } else {
+        if reader.given("timeout") == nil {
             timeout = min(timeout, interval)
+        } else if !(.milliseconds(1)...interval).contains(timeout) {
+            reader.reject(
+                "timeout", .configBadDuration,
+                "must be between 1ms and interval, \(interval.configurationText), not \(timeout.configurationText)")
         }
         for key in ["path", "expect"] where isGRPC {
-            guard let node = reader.node(key) else { continue }
-            reader.error(.configConflictingKeys, at: node.location, "\(key): grpc decides by its own status")
+            reader.reject(key, .configConflictingKeys, "grpc decides by its own status")
         }
     }
 
@@ -168,7 +160,7 @@ extension HealthCheckConfiguration: KeyedBlock {
 }
 
 extension OutlierConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "consecutive_failures", \.consecutiveFailures, in: 1...1000,
             "Failures in a row after which an endpoint is ejected; a refused connection ejects it immediately."),
@@ -188,14 +180,12 @@ extension OutlierConfiguration: KeyedBlock {
             "The largest share of endpoints that are out of use at a time, unhealthy and drained ones included; "
                 + "of two or more, one may always be ejected."),
         .check { block, reader in
-            guard let node = reader.given("max_ejection") else {
+            if reader.given("max_ejection") == nil {
                 block.maximumEjection = max(block.maximumEjection, block.baseEjection)
-                return
-            }
-            if !(block.baseEjection...longestEjection).contains(block.maximumEjection) {
-                reader.error(
-                    .configBadDuration, at: node.location,
-                    "max_ejection: must be between base_ejection, \(block.baseEjection.configurationText), and 1d, "
+            } else if !(block.baseEjection...longestEjection).contains(block.maximumEjection) {
+                reader.reject(
+                    "max_ejection", .configBadDuration,
+                    "must be between base_ejection, \(block.baseEjection.configurationText), and 1d, "
                         + "not \(block.maximumEjection.configurationText)")
             }
         },
@@ -205,7 +195,7 @@ extension OutlierConfiguration: KeyedBlock {
 }
 
 extension BreakerConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("max_connections", \.maximumConnections, in: 1...1_000_000, "Open connections to the upstream."),
         .key("max_requests", \.maximumRequests, in: 1...1_000_000, "Requests under way; over it, 503 `overloaded`."),
         .key(
@@ -218,7 +208,7 @@ extension BreakerConfiguration: KeyedBlock {
 }
 
 extension RetryConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("attempts", \.attempts, in: 0...10, "How often a request is sent again; `0` is never."),
         .key(
             "retry_on", \.conditions.listed, as: NonEmpty<Condition>.self,

@@ -4,14 +4,14 @@
     package var location: SourceLocation
     /// The public origin as browsers write it: `https`, or `http` of a loopback address.
     package var origin: Located<String>
-    package var cookie: BrowserCookieConfiguration
+    package var cookie = BrowserCookieConfiguration()
     /// Other origins that a browser may return to, as browsers write them.
-    package var returnOrigins: [String]
+    package var returnOrigins: [String] = []
     /// URLs of apps, compared byte by byte.
-    package var nativeRedirects: [String]
-    package var pages: BrowserPagesConfiguration
+    package var nativeRedirects: [String] = []
+    package var pages = BrowserPagesConfiguration()
     /// Whether the form for passwords may create accounts.
-    package var registers: Bool
+    package var registers = false
     /// Where that stands.
     package var registersLocation: SourceLocation
     /// The provider that browsers are sent to instead of the page for signing in; `nil` shows the page.
@@ -29,12 +29,13 @@
     /// The longest name: with what follows it in the names of other cookies it stays short.
     static let maximumNameBytes = 64
 
-    package var name: String
+    /// Empty until the origin is known, which the default depends on.
+    package var name = ""
     /// Whether it is sent over `https` alone: always, except on loopback.
-    package var isSecure: Bool
-    package var sameSite: SameSite
+    package var isSecure = true
+    package var sameSite = SameSite.lax
     /// In whole seconds; 0 for a cookie that ends with the browser.
-    package var maximumAge: Duration
+    package var maximumAge = Duration.seconds(30 * 86_400)
 }
 
 /// `browser.pages:` — how the sign-in pages look.
@@ -49,9 +50,9 @@
     /// A link at the bottom of every page.
     @frozen package struct Link: Sendable, Equatable {
         /// At least one.
-        package var texts: [Language: String]
+        package var texts: [Language: String] = [:]
         /// A path of this gateway, or an `https` URL.
-        package var url: String
+        package var url = ""
 
         /// The text in a language, or in the one that it has instead.
         package func text(in language: Language, else fallback: Language) -> String {

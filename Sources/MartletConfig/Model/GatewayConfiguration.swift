@@ -8,13 +8,13 @@ package import MartletJSON
     package var instanceID: String?
     package var server: ServerConfiguration
     package var admin: AdminConfiguration?
-    package var log: LogConfiguration
+    package var log = LogConfiguration()
     /// `nil`: no traces are sent, and trace contexts pass untouched.
     package var tracing: TracingConfiguration?
     /// `nil`: there is no audit log.
     package var audit: AuditConfiguration?
     package var store: StoreConfiguration
-    package var jwks: JWKSConfiguration
+    package var jwks = JWKSConfiguration()
     package var outbound = OutboundConfiguration()
     /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
@@ -22,18 +22,18 @@ package import MartletJSON
     package var outbox = OutboxConfiguration()
     /// `nil`: mails are sent by a webhook's receiver, or not at all.
     package var mail: MailConfiguration?
-    package var sessions: SessionsConfiguration
+    package var sessions = SessionsConfiguration()
     /// Whether there is a `sessions:` block.
     package var hasSessionsBlock = false
     /// `nil`: browsers have neither pages nor cookies.
     package var browser: BrowserConfiguration?
     package var assertion: AssertionConfiguration?
-    package var wellKnown: WellKnownConfiguration
+    package var wellKnown = WellKnownConfiguration()
     /// Shared libraries that bring further kinds of providers.
     package var plugins: [PluginConfiguration] = []
-    package var providers: [ProviderConfiguration]
-    package var upstreams: [UpstreamConfiguration]
-    package var routes: [RouteConfiguration]
+    package var providers: [ProviderConfiguration] = []
+    package var upstreams: [UpstreamConfiguration] = []
+    package var routes: [RouteConfiguration] = []
     /// The text and the files it was read from.
     package var source = ConfigurationSource()
 }
@@ -54,13 +54,13 @@ package import MartletJSON
     package var listeners: [ListenerConfiguration]
     /// Number of event loops; `nil` is one per core.
     package var workers: Int?
-    package var trustedProxies: [AddressRange]
+    package var trustedProxies: [AddressRange] = []
     package var strippedHeaders = ServerConfiguration.defaultStrippedHeaders
-    package var limits: Limits
+    package var limits = Limits()
     /// `rate_limits:`, which stands beside `server:` in the file.
     package var rateLimits: [RateLimitConfiguration] = []
-    package var paths: PathOptions
-    package var timeouts: ServerTimeouts
+    package var paths = PathOptions()
+    package var timeouts = ServerTimeouts()
     package var http2 = HTTP2Configuration()
     package var overload: OverloadConfiguration?
     package var health: HealthPath?
@@ -334,9 +334,9 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     package var name: Located<String>
     /// In file order; at least one.
     package var members: [EndpointConfiguration]
-    package var timeouts: UpstreamTimeouts
-    package var host: HostPolicy
-    package var balance: Balance
+    package var timeouts = UpstreamTimeouts()
+    package var host = HostPolicy.keep
+    package var balance = Balance.leastRequests
     package var transport = UpstreamTransport()
     package var policies = UpstreamPolicies()
 
@@ -402,18 +402,19 @@ package struct BulkheadConfiguration: Sendable, Equatable {
 
     package var name: Located<String>
     /// Lower case, where `*.example.com` is one or more labels; empty is any host.
-    package var hosts: [Located<String>]
-    package var path: PathPattern
+    package var hosts: [Located<String>] = []
+    package var path = PathPattern.any
     /// Empty is any method.
-    package var methods: [String]
-    package var authentication: Authentication
+    package var methods: [String] = []
+    /// Without names, every configured provider is accepted.
+    package var authentication = Authentication.required(providers: [])
     /// The accepted kinds of credentials.
-    package var credentials: CredentialKinds
+    package var credentials: CredentialKinds = [.session, .direct]
     /// Whether the file has `credentials`, rather than relying on its default.
     package var statesCredentials = false
     /// Whether a browser without a session is sent to the sign-in page; `auth.browser: never` turns it off.
     package var signsInBrowsers = true
-    package var authorize: [ConditionConfiguration]
+    package var authorize: [ConditionConfiguration] = []
     /// The index of each condition in the file's list, which may also contain `max_age` and `acr`; from 0.
     package var authorizeIndices: [Int] = []
     /// The conditions of `authorize` on the authentication.
@@ -423,11 +424,11 @@ package struct BulkheadConfiguration: Sendable, Equatable {
     /// `nil`: the default identity headers.
     package var setHeaders: [HeaderConfiguration]?
     /// Lower-case names.
-    package var removeHeaders: [String]
+    package var removeHeaders: [String] = []
     package var stripPrefix: Located<String>?
-    package var bodyLimit: BodyLimit
+    package var bodyLimit = BodyLimit.inherited
     package var limits = RouteLimitsConfiguration()
-    package var forwardsCredentials: Bool
+    package var forwardsCredentials = false
     package var upgrade = UpgradeConfiguration()
     /// `match.headers` and `match.query`; all must hold.
     package var conditions: [RequestConditionConfiguration] = []

@@ -25,17 +25,17 @@ package import MartletJSON
 
 /// One entry of `accounts.claims_from`.
 @frozen package struct AccountClaimSource: Sendable {
-    package var provider: Located<String>
-    package var claim: Located<ClaimPath>
+    package var provider = Located("", at: .none)
+    package var claim = Located(ClaimPath(""), at: .none)
     /// The name of the account's claim.
-    package var name: Located<String>
+    package var name = Located("", at: .none)
 }
 
 /// One entry of `accounts.bootstrap`.
 @frozen package struct AccountBootstrap: Sendable {
-    package var provider: Located<String>
-    package var providerSubject: Located<String>
-    package var claims: [(name: Located<String>, value: JSONValue)]
+    package var provider = Located("", at: .none)
+    package var providerSubject = Located("", at: .none)
+    package var claims: [(name: Located<String>, value: JSONValue)] = []
 }
 
 /// One entry of `webhooks:`.
@@ -46,8 +46,8 @@ package import MartletJSON
     package var secret: Located<Secret>
     /// Patterns of event types, as text; MartletEvents parses them.
     package var events: NonEmpty<Located<String>>
-    package var timeout: Duration
-    package var maximumAge: Duration
+    package var timeout = Duration.seconds(5)
+    package var maximumAge = Duration.seconds(7 * 86_400)
 }
 
 /// `outbox:` — the bounds of the queue of events.
@@ -92,11 +92,11 @@ package import MartletJSON
 @frozen package struct AssertionConfiguration: Sendable {
     package var header: Located<String>
     package var issuer: String
-    package var ttl: Duration
+    package var ttl = Duration.seconds(60)
     package var audience: String?
     package var key: Located<Secret>
     /// Previous or next keys, private or public, PEM: published but not used for signing.
-    package var otherKeys: [Located<Secret>]
+    package var otherKeys: [Located<Secret>] = []
 }
 
 /// `well_known:` — documents under `/.well-known/` for app platforms.

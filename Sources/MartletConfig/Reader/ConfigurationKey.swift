@@ -4,7 +4,7 @@ internal import MartletCore
 ///
 /// From it come its rows of the grammar, with the default that the property has in a block without keys, and what
 /// reads it.
-package struct ConfigurationKey<Root>: Sendable {
+struct ConfigurationKey<Root>: Sendable {
     typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
     typealias Shape = ConfigurationGrammar.Shape
     typealias Read = @Sendable (inout Root, inout ConfigurationReader) throws(ConfigurationError) -> Void
@@ -28,10 +28,12 @@ package struct ConfigurationKey<Root>: Sendable {
 }
 
 /// A block whose keys set properties: their table is its grammar, and reads it.
-package protocol KeyedBlock: ConfigurationDecodable {
+protocol KeyedBlock: ConfigurationDecodable {
     static var keys: [ConfigurationKey<Self>] { get }
     /// A block with every default. What is required has a placeholder, which no block has that was read.
     init()
+    /// A block with every default, where those that have a position are at that of the block.
+    init(at location: SourceLocation)
 }
 
 extension KeyedBlock {
@@ -40,8 +42,10 @@ extension KeyedBlock {
     /// The grammar of its keys.
     static var table: ConfigurationGrammar { ConfigurationGrammar(keys, of: Self()) }
 
+    init(at location: SourceLocation) { self.init() }
+
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        self.init()
+        self.init(at: reader.location)
         try reader.read(Self.keys, into: &self)
     }
 }
@@ -101,8 +105,22 @@ extension ConfigurationKey {
     }
 
     /// A row of the grammar whose value is read in a way of its own.
-    static func row(_ row: ConfigurationGrammar.Key, read: @escaping Read = { _, _ in }) -> Self {
-        Self(describe: { grammar, _ in grammar.keys.append(row) }, read: read)
+    static func row(
+        _ row: ConfigurationGrammar.Key, endsBlock: Bool = false, read: @escaping Read = { _, _ in }
+    ) -> Self {
+        Self(describe: { grammar, _ in grammar.keys.append(row) }, phase: endsBlock ? .ending : .optional, read: read)
+    }
+
+    /// Keys of which the block has exactly one, which is read if those above are right.
+    static func one<Value>(of alternatives: [ConfigurationAlternative<Value>], _ path: Path<Value>) -> Self {
+        Self {
+            grammar, _ in
+            grammar = grammar.adding(alternatives.map(\.row)).withOneOf(alternatives.map(\.row.name))
+        } read: { root, reader throws(ConfigurationError) in
+            let only = try reader.one(of: alternatives)
+            guard !reader.diagnostics.hasErrors, let value = only.read(&reader) else { throw .alreadyReported }
+            root[keyPath: path] = value
+        }
     }
 
     /// What several keys together do not allow, and what depends on others.
@@ -181,7 +199,8 @@ extension ConfigurationKey {
         row(name, shape, isRequired: true, summary, phase: endsBlock ? .ending : .optional) {
             root, reader throws(ConfigurationError) in
             let node = try reader.requiredNode(name)
-            let value = try reader.labeled(name) { () throws(ConfigurationError) in try Value(decoding: node, rule) }
+            let value = reader.recorded(name) { () throws(ConfigurationError) in try Value(decoding: node, rule) }
+            guard let value else { throw .alreadyReported }
             root[keyPath: path] = value.content
         }
     }
@@ -233,13 +252,16 @@ extension ConfigurationKey {
     }
 
     /// A list of blocks.
+    /// - Parameter nonEmpty: whether a list without any is an error.
     static func blocks<Block: ConfigurationDecodable>(
         _ name: String, _ path: Path<[Block]>, nonEmpty: Bool = false, default text: String? = "[]", _ summary: String
     ) -> Self {
         row(
             name, .list(.block(of: Block.self), nonEmpty: nonEmpty), summary, default: { _ in text },
-            read: {
-                $0[keyPath: path] = $1.blocks(name).map(\.value)
+            read: { root, reader in
+                guard reader.has(name) else { return }
+                if nonEmpty { reader.checkNotEmpty(name) }
+                root[keyPath: path] = reader.blocks(name).map(\.value)
             })
     }
 

@@ -26,4 +26,13 @@ extension ConfigurationNode {
         diagnostics.add(reader.diagnostics)
         return reader.diagnostics.hasErrors ? nil : block
     }
+
+    /// Decodes a block that is one of the forms of a value.
+    func block<Block: ConfigurationDecodable>(_ type: Block.Type, title: String) throws(ConfigurationError) -> Block {
+        var diagnostics = Diagnostics()
+        guard let block = decode(type, title: title, into: &diagnostics) else {
+            throw ConfigurationError(diagnostics.errors)
+        }
+        return block
+    }
 }

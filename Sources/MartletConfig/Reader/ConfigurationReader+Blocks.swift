@@ -24,12 +24,7 @@ extension ConfigurationReader {
     public mutating func namedBlocks<Block: ConfigurationDecodable>(
         _ key: String, noun: String, as type: Block.Type = Block.self
     ) -> [(name: Located<String>, block: Block)] {
-        guard let node = node(key) else { return [] }
-        guard let entries = node.entries else {
-            diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a block of names"))
-            return []
-        }
-        return entries.compactMap { entry in
+        entries(of: key).compactMap { entry in
             let title = title(of: "\(noun) \(quoted(entry.key.value))")
             return entry.value.decode(Block.self, title: title, into: &diagnostics).map { (entry.key, $0) }
         }
@@ -39,15 +34,36 @@ extension ConfigurationReader {
     public mutating func blocks<Block: ConfigurationDecodable>(
         _ key: String, as type: Block.Type = Block.self
     ) -> [Located<Block>] {
-        guard let node = node(key) else { return [] }
-        guard let elements = node.elements else {
-            diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a list"))
-            return []
-        }
-        return elements.enumerated().compactMap { index, element in
+        elements(of: key).enumerated().compactMap { index, element in
             element.decode(Block.self, title: title(of: "\(key)[\(index)]"), into: &diagnostics)
                 .map { Located($0, at: element.location) }
         }
+    }
+
+    /// The blocks of a map of entities, with their names, which are checked.
+    mutating func entities<Block: ConfigurationDecodable>(
+        _ key: String, noun: String, _ name: WritableKeyPath<Block, Located<String>>
+    ) -> [Block] {
+        for entry in node(key)?.entries ?? [] { checkName(entry.key) }
+        return namedBlocks(key, noun: noun).map { entry in
+            var block: Block = entry.block
+            block[keyPath: name] = entry.name
+            return block
+        }
+    }
+
+    /// The elements of a list; none if the key is absent, or another value, which is recorded.
+    mutating func elements(of key: String) -> [ConfigurationNode] {
+        guard let node = node(key) else { return [] }
+        if node.elements == nil { diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a list")) }
+        return node.elements ?? []
+    }
+
+    /// The entries of a map; none if the key is absent, or another value, which is recorded.
+    mutating func entries(of key: String) -> [ConfigurationNode.Entry] {
+        guard let node = node(key) else { return [] }
+        if node.entries == nil { diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a block of names")) }
+        return node.entries ?? []
     }
 
     /// The title of a nested block: `server.timeouts`, `timeouts of upstream 'api'`.

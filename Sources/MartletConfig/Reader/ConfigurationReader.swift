@@ -91,14 +91,37 @@ extension ConfigurationReader {
             return nil
         }
     }
+
+    /// The node of a required key; that it is missing is recorded.
+    mutating func expectedNode(_ key: String) -> ConfigurationNode? {
+        do { return try requiredNode(key) } catch {
+            diagnostics.add(error)
+            return nil
+        }
+    }
 }
 
+/// What is wrong with keys that were read.
 extension ConfigurationReader {
-    /// The name under a required key; errors are recorded.
-    mutating func expectedName(_ key: String) -> Located<String>? {
-        guard let name = expected(key, as: Located<String>.self) else { return nil }
-        checkName(name)
-        return name
+    /// Records an error about the value of a key, if it is there; the key's name is put before the reason.
+    mutating func reject(_ key: String, _ code: ErrorCode, _ reason: String) {
+        if let node = node(key) { error(code, at: node.location, "\(key): \(reason)") }
+    }
+
+    /// Records a warning about the value of a key, if it is there; the key's name is put before the reason.
+    mutating func warn(_ key: String, _ code: ErrorCode, _ reason: String) {
+        if let node = node(key) { diagnostics.warning(code, at: node.location, "\(key): \(reason)") }
+    }
+
+    /// Records an error at a key beside one that it excludes.
+    mutating func reject(_ key: String, beside other: String) {
+        guard has(other), let node = node(key) else { return }
+        error(.configConflictingKeys, at: node.location, "'\(other)' and '\(key)' are both given in \(title)")
+    }
+
+    /// Records an error for a list without elements.
+    mutating func checkNotEmpty(_ key: String) {
+        if node(key)?.elements?.isEmpty == true { reject(key, .configBadValue, "must not be empty") }
     }
 
     /// Records an error if a name is invalid.

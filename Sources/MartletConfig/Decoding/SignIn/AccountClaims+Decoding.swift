@@ -1,48 +1,42 @@
 private import MartletCore
 internal import MartletJSON
 
-extension AccountClaimSource: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("provider", .text, "The name of the provider whose logins have the claim."),
-            .required("claim", .claim, "The claim of the login, or the names on the way to a member of it."),
+extension AccountClaimSource: KeyedBlock {
+    static let keys: [ConfigurationKey<Self>] = [
+        .required("provider", \.provider, endsBlock: true, "The name of the provider whose logins have the claim."),
+        .required(
+            "claim", \.claim, endsBlock: true,
+            "The claim of the login, or the names on the way to a member of it."),
+        .row(
             .optional(
-                "as", .text, "The name of the account's claim; by default that of the login's. A member needs one."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        provider = try reader.required("provider")
-        claim = try reader.required("claim")
-        guard !claim.value.isNested else {
-            name = try reader.required("as")
-            return
-        }
-        name = reader.optional("as") ?? Located(claim.value.name, at: claim.location)
-    }
+                "as", .text, "The name of the account's claim; by default that of the login's. A member needs one.")),
+        .check { source, reader throws(ConfigurationError) in
+            let claim = source.claim
+            source.name =
+                claim.value.isNested
+                ? try reader.required("as") : reader.optional("as") ?? Located(claim.value.name, at: claim.location)
+        },
+    ]
 }
 
-extension AccountBootstrap: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("provider", .text, "The provider's name."),
-            .required("provider_subject", .text, "The provider's own identifier of the user; of passwords, the name."),
+extension AccountBootstrap: KeyedBlock {
+    static let keys: [ConfigurationKey<Self>] = [
+        .required("provider", \.provider, endsBlock: true, "The provider's name."),
+        .required(
+            "provider_subject", \.providerSubject, endsBlock: true,
+            "The provider's own identifier of the user; of passwords, the name."),
+        .row(
             .required(
                 "claims", .map(.either([.literal, .list(.literal, nonEmpty: false)])),
-                "The claims: texts, numbers, booleans, and lists of them."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        provider = try reader.required("provider")
-        providerSubject = try reader.required("provider_subject")
-        let node = try reader.requiredNode("claims")
-        guard let entries = node.entries, !entries.isEmpty else {
-            throw node.error(.configWrongType, "claims: must be a block of claims")
-        }
-        claims = []
-        for entry in entries { claims.append((entry.key, try AccountBootstrap.value(entry.value))) }
-    }
+                "The claims: texts, numbers, booleans, and lists of them."), endsBlock: true
+        ) { bootstrap, reader throws(ConfigurationError) in
+            let node = try reader.requiredNode("claims")
+            guard let entries = node.entries, !entries.isEmpty else {
+                throw node.error(.configWrongType, "claims: must be a block of claims")
+            }
+            for entry in entries { bootstrap.claims.append((entry.key, try value(entry.value))) }
+        },
+    ]
 
     private static func value(_ node: ConfigurationNode) throws(ConfigurationError) -> JSONValue {
         guard let elements = node.elements else { return try ClaimLiteral(decoding: node).json }

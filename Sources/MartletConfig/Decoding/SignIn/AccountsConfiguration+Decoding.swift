@@ -3,7 +3,7 @@ private import MartletCore
 extension AccountsConfiguration: KeyedBlock {
     package init() { self.init(url: Located("", at: .none)) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("pool", \.pool, in: 1...256, "Connections to PostgreSQL, for each process."),
         .key(
             "statement_timeout", \.statementTimeout, in: .milliseconds(100) ... .seconds(60),
@@ -73,7 +73,7 @@ extension AccountsConfiguration: KeyedBlock {
 }
 
 extension DeletionConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("grace", \.grace, in: .zero...Duration.longestConfigured, "How long a login takes a deletion back."),
         .key("anonymise", \.anonymizes, "Whether nothing but the subject stays."),
         .key(

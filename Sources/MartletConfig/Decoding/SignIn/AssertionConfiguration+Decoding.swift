@@ -1,13 +1,14 @@
 private import MartletCore
 
 extension AssertionConfiguration: KeyedBlock {
-    package init() {
+    package init() { self.init(at: .none) }
+
+    init(at location: SourceLocation) {
         self.init(
-            header: Located("X-Auth-Assertion", at: .none), issuer: "", ttl: .seconds(60), audience: nil,
-            key: Located(Secret([]), at: .none), otherKeys: [])
+            header: Located("X-Auth-Assertion", at: location), issuer: "", key: Located(Secret([]), at: .none))
     }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("header", \.header, "The header that carries it."),
         .required("issuer", \.issuer, where: identifier, "The `iss` claim: the identifier of this gateway."),
         .key("audience", \.audience, where: identifier, "The `aud` claim; the upstream's name if absent."),
@@ -17,7 +18,6 @@ extension AssertionConfiguration: KeyedBlock {
             "verify_key_files", \.otherKeys, default: "[]",
             "P-256 keys, private or public, that are published but not used for signing: previous or next keys."),
         .check(always: true) { assertion, reader in
-            if !reader.has("header") { assertion.header = Located(assertion.header.value, at: reader.location) }
             do throws(ConfigurationError) { _ = try HeaderName(assertion.header) } catch {
                 reader.diagnostics.add(error)
             }

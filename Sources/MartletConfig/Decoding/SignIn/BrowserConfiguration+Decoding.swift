@@ -1,77 +1,59 @@
 private import MartletCore
 
-extension BrowserConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required(
-                "origin", .pattern("^https?://[^/?#@]+$"),
-                "The public origin, from which every absolute URL is built; `http` only of a loopback address."),
-            .optional("cookie", .block(of: BrowserCookieRules.self), default: "{}", "The session's cookie."),
-            .optional(
-                "return_to", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
-                "Exact origins, besides the own one, that a browser may return to."),
-            .optional(
-                "native_redirects",
-                .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://|http://)"), nonEmpty: false),
-                default: "[]",
-                "Exact URLs of apps: of a scheme of their own with a dot, `https`, or `http` of a loopback address, which without a port is that of any port."
-            ),
-            .optional(
-                "pages", .block(of: BrowserPagesConfiguration.self), default: "{}", "How the sign-in pages look."),
-            .optional(
-                "start", .text,
-                "The provider that browsers without a session are sent to immediately, instead of the sign-in page."),
-            .optional(
-                "register", .boolean, default: "false",
-                "Whether the form for passwords may create accounts; it needs a provider of the kind `password` with `users: accounts`."
-            ),
-        ])
-    }
+extension BrowserConfiguration: KeyedBlock {
+    init() { self.init(location: .none, origin: Located("", at: .none), registersLocation: .none) }
 
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        location = reader.location
-        let rules = reader.block("cookie") ?? BrowserCookieRules()
-        let origins = reader.optional("return_to", as: [Located<WebOrigin>].self) ?? []
-        returnOrigins = origins.map(\.value.text)
-        for origin in origins where !origin.value.isTrustworthy {
-            reader.diagnostics.warning(
-                .configInsecure, at: origin.location, "return_to: a page loaded in clear text can be forged")
-        }
-        nativeRedirects = reader.optional("native_redirects", as: [NativeRedirect].self)?.map(\.text) ?? []
-        pages = reader.block("pages") ?? BrowserPagesConfiguration()
-        start = reader.optional("start")
-        let registers: Located<Bool> = reader.optional("register", default: Located(false, at: location))
-        self.registers = registers.value
-        registersLocation = registers.location
-        let origin = try reader.required("origin", as: Located<WebOrigin>.self)
-        guard origin.value.isTrustworthy else {
-            throw ConfigurationError(
-                .configBadURL, at: origin.location,
-                "origin: must be https: http is accepted only of a loopback address such as http://127.0.0.1:8080")
-        }
-        self.origin = Located(origin.value.text, at: origin.location)
-        cookie = rules.configuration(isSecure: origin.value.isSecure, &reader.diagnostics)
-    }
+    static let keys: [ConfigurationKey<Self>] = [
+        .required(
+            "origin", \.origin, as: Located<WebOrigin>.self, shape: .pattern("^https?://[^/?#@]+$"), endsBlock: true,
+            "The public origin, from which every absolute URL is built; `http` only of a loopback address."),
+        .block("cookie", \.cookie, "The session's cookie."),
+        .key(
+            "return_to", \.returnOrigins, as: [WebOrigin].self,
+            shape: .list(.pattern("^https?://"), nonEmpty: false),
+            "Exact origins, besides the own one, that a browser may return to."),
+        .key(
+            "native_redirects", \.nativeRedirects, as: [NativeRedirect].self,
+            shape: .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://|http://)"), nonEmpty: false),
+            "Exact URLs of apps: of a scheme of their own with a dot, `https`, or `http` of a loopback address, which without a port is that of any port."
+        ),
+        .block("pages", \.pages, "How the sign-in pages look."),
+        .key(
+            "start", \.start,
+            "The provider that browsers without a session are sent to immediately, instead of the sign-in page."),
+        .key(
+            "register", \.registers,
+            "Whether the form for passwords may create accounts; it needs a provider of the kind `password` with `users: accounts`."
+        ),
+        .check(always: true) { browser, reader in
+            browser.registersLocation = reader.node("register")?.location ?? reader.location
+            for node in reader.given("return_to")?.elements ?? [] {
+                guard let origin = try? WebOrigin(decoding: node), !origin.isTrustworthy else { continue }
+                reader.diagnostics.warning(
+                    .configInsecure, at: node.location, "return_to: a page loaded in clear text can be forged")
+            }
+        },
+        .check { browser, reader throws(ConfigurationError) in
+            guard let origin = URLText(browser.origin.value), origin.isTrustworthy else {
+                throw ConfigurationError(
+                    .configBadURL, at: browser.origin.location,
+                    "origin: must be https: http is accepted only of a loopback address such as http://127.0.0.1:8080")
+            }
+            browser.cookie.complete(isSecure: origin.scheme == "https", at: reader.node("cookie")?["name"], &reader)
+        },
+    ]
 }
 
-/// `cookie:` of `browser`.
-private struct BrowserCookieRules: KeyedBlock {
+extension BrowserCookieConfiguration: KeyedBlock {
     /// Browsers keep no cookie for longer.
     private static let longest = Duration.seconds(400 * 86_400)
-
-    var name: Located<String>?
-    var sameSite = BrowserCookieConfiguration.SameSite.lax
-    var maximumAge = Duration.seconds(30 * 86_400)
-
-    init() {}
 
     static let keys: [ConfigurationKey<Self>] = [
         .key(
             "name", \.name,
             where: TextRule(
-                .configBadValue, isName,
-                { _ in "must have 1 to \(BrowserCookieConfiguration.maximumNameBytes) characters of a cookie's name" }),
-            "The cookie's name; `__Host-martlet` if absent, `martlet` for an `http` origin."),
+                .configBadValue, isName, { _ in "must have 1 to \(maximumNameBytes) characters of a cookie's name" }),
+            default: .none, "The cookie's name; `__Host-martlet` if absent, `martlet` for an `http` origin."),
         .key("same_site", \.sameSite, "`strict` also drops the cookie when a link of another site leads here."),
         .key(
             "max_age", \.maximumAge, in: .zero...longest,
@@ -79,25 +61,29 @@ private struct BrowserCookieRules: KeyedBlock {
         .check { $1.checkWholeSeconds($0.maximumAge, of: "max_age") },
     ]
 
-    /// The cookie of an origin; a name whose prefix the origin cannot have is an error.
-    func configuration(isSecure: Bool, _ diagnostics: inout Diagnostics) -> BrowserCookieConfiguration {
-        if let name, !isSecure, Self.needsTLS(name.value) {
-            diagnostics.error(
-                .configBadValue, at: name.location,
-                "name: browsers accept \(quoted(name.value)) over https only: leave the prefix out on loopback")
+    /// Adds what depends on the origin; a name whose prefix the origin cannot have is an error.
+    fileprivate mutating func complete(
+        isSecure: Bool, at node: ConfigurationNode?, _ reader: inout ConfigurationReader
+    ) {
+        self.isSecure = isSecure
+        guard !name.isEmpty, let node else {
+            name = isSecure ? "__Host-martlet" : "martlet"
+            return
         }
-        if let name, isSecure, !name.value.lowercased().hasPrefix("__host-") {
-            diagnostics.warning(
-                .configInsecure, at: name.location,
+        if !isSecure, Self.needsTLS(name) {
+            reader.error(
+                .configBadValue, at: node.location,
+                "name: browsers accept \(quoted(name)) over https only: leave the prefix out on loopback")
+        }
+        if isSecure, !name.lowercased().hasPrefix("__host-") {
+            reader.diagnostics.warning(
+                .configInsecure, at: node.location,
                 "name: without the prefix '__Host-' a page of another subdomain can set this cookie")
         }
-        return BrowserCookieConfiguration(
-            name: name?.value ?? (isSecure ? "__Host-martlet" : "martlet"), isSecure: isSecure, sameSite: sameSite,
-            maximumAge: maximumAge)
     }
 
     private static func isName(_ name: String) -> Bool {
-        (1...BrowserCookieConfiguration.maximumNameBytes).contains(name.utf8.count)
+        (1...maximumNameBytes).contains(name.utf8.count)
             && name.utf8.allSatisfy(HeaderName.isTokenByte)
     }
 
@@ -110,7 +96,7 @@ private struct BrowserCookieRules: KeyedBlock {
 extension ConfigurationReader {
     /// Records an error if an age that browsers read in seconds would be a fraction of one.
     mutating func checkWholeSeconds(_ age: Duration, of key: String) {
-        guard let node = node(key), age > .zero, age < .seconds(1) else { return }
-        error(.configBadDuration, at: node.location, "\(key): must be 0s, or at least 1s")
+        guard age > .zero, age < .seconds(1) else { return }
+        reject(key, .configBadDuration, "must be 0s, or at least 1s")
     }
 }

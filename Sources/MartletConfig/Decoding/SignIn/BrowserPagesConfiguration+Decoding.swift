@@ -1,7 +1,7 @@
 extension BrowserPagesConfiguration: KeyedBlock {
     private static let maximumLinks = 8
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("title", \.title, where: .label, "What the pages call this service, up to 64 characters."),
         .key("logo_file", \.logo, "An SVG, PNG, JPEG or WebP file, up to 256 KiB."),
         .key(
@@ -29,51 +29,37 @@ extension TextRule {
         { _ in "must have 1 to \(maximumLabel) characters" })
 }
 
-extension BrowserPagesConfiguration.Link: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required("text", .block(of: LinkTexts.self), "The text, by language; at least one."),
-            .required(
-                "url", .pattern("^(/|https?://)"), "A path of this gateway, such as `/privacy`, or an `https` URL."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let url = reader.expected("url", as: LinkURL.self)
-        texts = try reader.requiredBlock("text", as: LinkTexts.self).texts
-        guard let url else { throw .alreadyReported }
-        self.url = url.text
-    }
+extension BrowserPagesConfiguration.Link: KeyedBlock {
+    static let keys: [ConfigurationKey<Self>] = [
+        .row(
+            .required("text", .block(of: LinkTexts.self), "The text, by language; at least one."), endsBlock: true
+        ) { link, reader throws(ConfigurationError) in
+            link.texts = try reader.requiredBlock("text", as: LinkTexts.self).texts
+        },
+        .required("url", \.url, as: LinkURL.self, "A path of this gateway, such as `/privacy`, or an `https` URL."),
+    ]
 
     /// `text:` of a link.
-    private struct LinkTexts: ConfigurationDecodable {
-        let texts: [BrowserPagesConfiguration.Language: String]
+    private struct LinkTexts: KeyedBlock {
+        var texts: [BrowserPagesConfiguration.Language: String] = [:]
 
-        static var grammar: ConfigurationGrammar? {
-            .init(
-                BrowserPagesConfiguration.Language.allCases.map {
-                    .optional($0.rawValue, .text, "The text on pages in this language, up to 64 characters.")
-                })
-        }
-
-        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            var texts: [BrowserPagesConfiguration.Language: String] = [:]
-            for language in BrowserPagesConfiguration.Language.allCases {
-                texts[language] = reader.value(language.rawValue) { node throws(ConfigurationError) in
-                    try TextRule.label.check(node)
-                    return try node.text()
+        static let keys: [ConfigurationKey<Self>] =
+            BrowserPagesConfiguration.Language.allCases.map { language in
+                .key(
+                    language.rawValue, \.texts[language], where: .label,
+                    "The text on pages in this language, up to 64 characters.")
+            } + [
+                .check { _, reader in
+                    guard reader.keys.isEmpty else { return }
+                    reader.error(.configMissingKey, at: reader.location, "text: needs at least one language")
                 }
-            }
-            if reader.keys.isEmpty {
-                reader.error(.configMissingKey, at: reader.location, "text: needs at least one language")
-            }
-            self.texts = texts
-        }
+            ]
     }
 }
 
 /// The address of a link: a path, or a URL whose page cannot be forged.
-private struct LinkURL: ConfigurationValue {
+private struct LinkURL: TextSpelling {
+    static let shape = ConfigurationGrammar.Shape.pattern("^(/|https?://)")
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

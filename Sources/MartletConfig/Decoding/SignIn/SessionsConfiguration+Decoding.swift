@@ -2,7 +2,7 @@ extension SessionsConfiguration: KeyedBlock {
     /// Tokens express their expiry in whole seconds.
     private static let lifetimes = Duration.seconds(1)...Duration.longestConfigured
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("access_ttl", \.accessTTL, in: lifetimes, "The lifetime of an access token, at least 1s."),
         .key("refresh_ttl", \.refreshTTL, in: lifetimes, "The lifetime of a session, from the login."),
         .key(
@@ -63,23 +63,22 @@ extension SessionsConfiguration: KeyedBlock {
     private mutating func check(_ reader: inout ConfigurationReader) {
         // The default is bounded by `refresh_ttl`, so that a short session needs only one key.
         if reader.given("access_ttl") == nil { accessTTL = min(accessTTL, refreshTTL) }
-        if let node = reader.node("access_ttl"), accessTTL > refreshTTL {
-            reader.error(
-                .configBadDuration, at: node.location,
-                "access_ttl: \(accessTTL.configurationText) is longer than refresh_ttl, \(refreshTTL.configurationText): "
+        if accessTTL > refreshTTL {
+            reader.reject(
+                "access_ttl", .configBadDuration,
+                "\(accessTTL.configurationText) is longer than refresh_ttl, \(refreshTTL.configurationText): "
                     + "no access token may outlive its session")
         }
-        if let node = reader.node("refresh_reuse_grace"), refreshReuseGrace >= accessTTL {
-            reader.diagnostics.warning(
-                .configInsecure, at: node.location,
-                "refresh_reuse_grace: a stolen refresh token stays usable for \(refreshReuseGrace.configurationText), "
+        if refreshReuseGrace >= accessTTL {
+            reader.warn(
+                "refresh_reuse_grace", .configInsecure,
+                "a stolen refresh token stays usable for \(refreshReuseGrace.configurationText), "
                     + "at least as long as an access token")
         }
-        if let node = reader.node("cache_ttl"), cacheTTL > .seconds(60) {
-            reader.diagnostics.warning(
-                .configInsecure, at: node.location,
-                "cache_ttl: an ended session stays usable for \(cacheTTL.configurationText) where invalidation messages are lost"
-            )
+        if cacheTTL > .seconds(60) {
+            reader.warn(
+                "cache_ttl", .configInsecure,
+                "an ended session stays usable for \(cacheTTL.configurationText) where invalidation messages are lost")
         }
     }
 }

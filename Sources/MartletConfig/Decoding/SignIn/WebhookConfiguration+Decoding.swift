@@ -3,12 +3,10 @@ private import MartletCore
 extension WebhookConfiguration: KeyedBlock {
     package init() {
         let name = Located("", at: .none)
-        self.init(
-            name: name, url: .placeholder, secret: Located(Secret([]), at: .none), events: NonEmpty(name),
-            timeout: .seconds(5), maximumAge: .seconds(7 * 86_400))
+        self.init(name: name, url: .placeholder, secret: Located(Secret([]), at: .none), events: NonEmpty(name))
     }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required("name", \.name, endsBlock: true, "The name in logs, metrics and commands."),
         .required("url", \.url, endsBlock: true, "Where events are posted: https, or http of a loopback address."),
         .required(
@@ -44,7 +42,7 @@ extension Located<URLText> {
 }
 
 extension OutboxConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "max_rows", \.maximumRows, in: 100...100_000_000,
             "The maximum number of events; above it the oldest are removed, `login.*` first.")

@@ -1,5 +1,5 @@
 extension WellKnownConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .block(
             "apple_app_site_association",
             "Apps that share this host's passwords; served at `/.well-known/apple-app-site-association`.",

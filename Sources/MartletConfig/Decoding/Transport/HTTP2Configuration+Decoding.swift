@@ -1,5 +1,5 @@
 extension HTTP2Configuration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "max_concurrent_streams", \.maximumConcurrentStreams, in: 1...10_000,
             "Concurrent requests on one connection."),

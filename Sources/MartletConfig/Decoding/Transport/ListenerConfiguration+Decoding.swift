@@ -1,7 +1,11 @@
 extension ListenerConfiguration: KeyedBlock {
-    package init() { self = .standard(at: .none) }
+    package init() { self.init(at: .none) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    init(at location: SourceLocation) {
+        self.init(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
+    }
+
+    static let keys: [ConfigurationKey<Self>] = [
         .required(
             "address", \.address, endsBlock: true,
             "`127.0.0.1:8080`, `[::]:8443`, `unix:/run/martlet.sock` or `fd:3`; port 0 is chosen by the system."),
@@ -42,26 +46,19 @@ extension ListenerConfiguration: KeyedBlock {
         var isUnixSocket = false
         if case .unix = address.value { isUnixSocket = true }
         for key in ["owner", "group", "mode"] where !isUnixSocket {
-            guard let node = reader.node(key) else { continue }
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "\(key): applies only to a Unix socket that the gateway creates (unix:…)")
+            reader.reject(
+                key, .configConflictingKeys, "applies only to a Unix socket that the gateway creates (unix:…)")
         }
-        if let node = reader.node("trusted"), isTrusted, !isUnixSocket {
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "trusted: applies to Unix sockets only; list the peers of an address in server.trusted_proxies")
+        if isTrusted, !isUnixSocket {
+            reader.reject(
+                "trusted", .configConflictingKeys,
+                "applies to Unix sockets only; list the peers of an address in server.trusted_proxies")
         }
-        if let node = reader.node("redirect_to_https"), redirectsToHTTPSPort != nil, reader.has("tls") {
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "redirect_to_https: this listener uses TLS: redirect from a listener in clear text")
+        if redirectsToHTTPSPort != nil, reader.has("tls") {
+            reader.reject(
+                "redirect_to_https", .configConflictingKeys,
+                "this listener uses TLS: redirect from a listener in clear text")
         }
-    }
-
-    /// The listener of a configuration without `listen`.
-    static func standard(at location: SourceLocation) -> ListenerConfiguration {
-        ListenerConfiguration(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
     }
 }
 

@@ -1,7 +1,7 @@
 extension ListenerTLS: KeyedBlock {
     package init() { self.init(certificates: []) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .certificate(\.own, "The certificate as PEM, followed by its chain.", "Its private key as PEM."),
         .blocks("certificates", \.others, "Further certificates, chosen by SNI; the first one is the default."),
         .key("min_version", \.minimumVersion, "The minimum TLS version."),
@@ -17,10 +17,8 @@ extension ListenerTLS: KeyedBlock {
         .check { tls, reader in
             tls.checkCertificates(&reader)
             tls.checkClients(&reader)
-            guard let ciphers = tls.ciphers, tls.minimumVersion == .v13 else { return }
-            reader.diagnostics.warning(
-                .configUnused, at: ciphers.location,
-                "ciphers: unused, because they apply to TLS 1.2, which min_version disables")
+            guard tls.ciphers != nil, tls.minimumVersion == .v13 else { return }
+            reader.warn("ciphers", .configUnused, "unused, because they apply to TLS 1.2, which min_version disables")
         },
     ]
 
@@ -47,15 +45,14 @@ extension ListenerTLS: KeyedBlock {
     private func checkClients(_ reader: inout ConfigurationReader) {
         switch clientAuthentication {
         case .none:
-            guard let clientAuthorityFile else { return }
-            reader.diagnostics.warning(
-                .configInsecure, at: clientAuthorityFile.location,
-                "client_ca_file: no client certificate is requested unless client_auth is optional or required")
+            guard clientAuthorityFile != nil else { return }
+            reader.warn(
+                "client_ca_file", .configInsecure,
+                "no client certificate is requested unless client_auth is optional or required")
         case .optional, .required:
-            guard let node = reader.node("client_auth"), !reader.has("client_ca_file") else { return }
-            reader.error(
-                .configMissingKey, at: node.location,
-                "client_auth: client_ca_file is needed to verify client certificates")
+            guard !reader.has("client_ca_file") else { return }
+            reader.reject(
+                "client_auth", .configMissingKey, "client_ca_file is needed to verify client certificates")
         }
     }
 }
@@ -63,7 +60,7 @@ extension ListenerTLS: KeyedBlock {
 extension CertificateFiles: KeyedBlock {
     package init() { self.init(certificate: Located("", at: .none), key: Located("", at: .none)) }
 
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .required(
             "certificate_file", \.certificate, as: Located<PathText>.self,
             "The certificate as PEM, followed by its chain."),
@@ -72,18 +69,15 @@ extension CertificateFiles: KeyedBlock {
 }
 
 extension ConfigurationReader {
-    private mutating func resolvedPath(_ key: String) -> Located<String>? {
-        optional(key, as: Located<PathText>.self)?.content
-    }
-
     /// `certificate_file` and `key_file` of the block itself, both or neither.
     mutating func certificatePair() -> CertificateFiles? {
-        let (certificate, key) = (resolvedPath("certificate_file"), resolvedPath("key_file"))
+        let certificate = optional("certificate_file", as: Located<PathText>.self)
+        let key = optional("key_file", as: Located<PathText>.self)
         for (present, missing) in [("certificate_file", "key_file"), ("key_file", "certificate_file")] {
             guard let node = node(present), !has(missing) else { continue }
             error(.configMissingKey, at: node.location, "missing key '\(missing)' beside '\(present)' in \(title)")
         }
         guard let certificate, let key else { return nil }
-        return CertificateFiles(certificate: certificate, key: key)
+        return CertificateFiles(certificate: certificate.content, key: key.content)
     }
 }

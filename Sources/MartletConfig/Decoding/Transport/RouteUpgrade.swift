@@ -1,5 +1,5 @@
 extension UpgradeConfiguration: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key("websocket", \.upgradesToWebSocket, "Whether requests may upgrade to WebSocket."),
         .row(
             .optional(

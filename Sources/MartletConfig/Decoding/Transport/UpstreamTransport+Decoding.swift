@@ -24,8 +24,8 @@ extension UpstreamTransport {
     /// Records what of it does not fit to the endpoints.
     func check(_ endpoints: [Located<EndpointAddress>], _ reader: inout ConfigurationReader) {
         let isEncrypted = endpoints.contains { $0.value.isEncrypted }
-        if let node = reader.node("tls"), !isEncrypted, !endpoints.isEmpty {
-            reader.error(.configConflictingKeys, at: node.location, "tls: none of the endpoints is https://…")
+        if !isEncrypted, !endpoints.isEmpty {
+            reader.reject("tls", .configConflictingKeys, "none of the endpoints is https://…")
         }
         for endpoint in endpoints { check(endpoint, isEncrypted: isEncrypted, &reader) }
     }
@@ -59,11 +59,10 @@ extension UpstreamTransport {
         case .https, .unix: break
         case .echo: usesHTTP2 = false
         }
-        if let node = reader.node("proxy_protocol"), sendsProxyProtocol, usesHTTP2 {
-            reader.error(
-                .configConflictingKeys, at: node.location,
-                "proxy_protocol: cannot be used with HTTP/2: a connection carries many clients' requests, and the header names one"
-            )
+        if sendsProxyProtocol, usesHTTP2 {
+            reader.reject(
+                "proxy_protocol", .configConflictingKeys,
+                "cannot be used with HTTP/2: a connection carries many clients' requests, and the header names one")
         }
     }
 }
@@ -73,7 +72,7 @@ extension EndpointAddress {
 }
 
 extension UpstreamTLS: KeyedBlock {
-    package static let keys: [ConfigurationKey<Self>] = [
+    static let keys: [ConfigurationKey<Self>] = [
         .key(
             "ca_file", \.authorityFile, as: Located<PathText>?.self,
             "The certificate authorities of the endpoints, as PEM; the system's if absent."),
@@ -83,12 +82,11 @@ extension UpstreamTLS: KeyedBlock {
         .certificate(\.certificate, "The client certificate, as PEM.", "Its private key as PEM."),
         .key("verify", \.verifies, "`false` accepts any certificate."),
         .check { tls, reader in
-            guard !tls.verifies, let verify = reader.node("verify") else { return }
-            reader.diagnostics.warning(
-                .configInsecure, at: verify.location,
-                "verify: any certificate is accepted: anyone on the network path can read and change the traffic")
-            guard let file = tls.authorityFile else { return }
-            reader.diagnostics.warning(.configUnused, at: file.location, "ca_file: unused with 'verify: false'")
+            guard !tls.verifies else { return }
+            reader.warn(
+                "verify", .configInsecure,
+                "any certificate is accepted: anyone on the network path can read and change the traffic")
+            if tls.authorityFile != nil { reader.warn("ca_file", .configUnused, "unused with 'verify: false'") }
         },
     ]
 }
