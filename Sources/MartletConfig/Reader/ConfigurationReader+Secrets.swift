@@ -1,5 +1,10 @@
 public import MartletCore
 
+extension Located<Secret> {
+    /// What a required secret is before it was read.
+    static let unread = Located(Secret([]), at: .none)
+}
+
 extension ConfigurationReader {
     /// A required secret, given inline as `x` or as the path of a file in `x_file`.
     ///

@@ -29,6 +29,11 @@
     }
 }
 
+extension Located<String> {
+    /// What a required text is before it was read.
+    static let unread = Located("", at: .none)
+}
+
 extension Located: Sendable where Value: Sendable {}
 
 /// Positions do not take part in equality.

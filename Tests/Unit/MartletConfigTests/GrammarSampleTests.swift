@@ -1,7 +1,8 @@
-import MartletConfig
 import MartletCore
 import MartletJSON
 import Testing
+
+@testable import MartletConfig
 
 /// Every supported key, with a value other than the default.
 let fullSample = """

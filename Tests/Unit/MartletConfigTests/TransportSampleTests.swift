@@ -1,6 +1,7 @@
-import MartletConfig
 import MartletCore
 import Testing
+
+@testable import MartletConfig
 
 /// The listeners, upstreams and upgrades of the sample.
 @Suite struct `The transport part of the grammar` {

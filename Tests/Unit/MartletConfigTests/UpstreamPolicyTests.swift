@@ -1,5 +1,6 @@
-import MartletConfig
 import Testing
+
+@testable import MartletConfig
 
 @Suite struct UpstreamPolicyTests {
     @Test func `every key of an upstream's policies is decoded`() throws {
