@@ -1,19 +1,15 @@
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
 // lint:large-type one property for each block of the file
 @frozen package struct GatewayConfiguration: Sendable {
-    /// The name of the process; `nil` for one that it gives itself.
     package var instanceID: String?
     package var server: ServerConfiguration
     package var admin: AdminConfiguration?
     package var log = LogConfiguration()
-    /// `nil`: no traces are sent, and trace contexts pass untouched.
     package var tracing: TracingConfiguration?
-    /// `nil`: there is no audit log.
     package var audit: AuditConfiguration?
     package var store: StoreConfiguration
     package var jwks = JWKSConfiguration()
     package var outbound = OutboundConfiguration()
-    /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
     package var webhooks: [WebhookConfiguration] = []
     package var outbox = OutboxConfiguration()
@@ -26,7 +22,6 @@
     package var browser: BrowserConfiguration?
     package var assertion: AssertionConfiguration?
     package var wellKnown = WellKnownConfiguration()
-    /// Shared libraries that bring further kinds of providers.
     package var plugins: [PluginConfiguration] = []
     package var providers: [ProviderConfiguration] = []
     package var upstreams: [UpstreamConfiguration] = []

@@ -4,9 +4,7 @@
     package var kind: Located<String>
     /// How many calls run and wait at a time; `nil` without `bulkhead`.
     package var bulkhead: BulkheadConfiguration?
-    /// What pages call it; `nil` for its name.
     package var label: String?
-    /// What pages show on its button.
     package var icon: Located<FilePath>?
     /// How it reaches its issuer, where that differs from `outbound:`.
     package var outbound = OutboundConfiguration()
@@ -20,9 +18,7 @@
         let entries = (whole.entries ?? []).filter { !others.contains($0.key.value) }
         return ConfigurationNode(.mapping(entries), at: whole.location)
     }
-}
 
-extension ProviderConfiguration {
     /// The keys that every provider has, besides `kind`.
     private static let keys: [ConfigurationKey<Self>] = [
         .block("bulkhead", \.bulkhead, "Keeps the provider's calls apart from others."),
@@ -88,7 +84,6 @@ package struct BulkheadConfiguration: KeyedBlock, Equatable {
 
 /// One entry of `plugins:`.
 @frozen package struct PluginConfiguration: Sendable {
-    /// The shared library.
     package var path = Located(FilePath(""), at: .none)
 }
 

@@ -18,12 +18,9 @@
 
     package var origins: [Origin]
     package var methods = ["GET", "HEAD", "POST"]
-    /// The request headers that pages may set, beyond those that every page may.
     package var headers: [String] = []
-    /// The response headers that pages may read, beyond those that every page may.
     package var exposed: [String] = []
     package var allowsCredentials = false
-    /// How long browsers may keep the response to a preflight; `nil` leaves that to them.
     package var maximumAge: Duration?
 
     package init(origins: [Origin]) { self.origins = origins }

@@ -2,10 +2,8 @@
 @frozen package struct RewriteConfiguration: Sendable {
     /// Applied to the path after its prefix was stripped.
     package var expression: Located<String>?
-    /// What the path becomes where the expression matches it.
     package var replacement: Located<String>?
     package var addPrefix: Located<String>?
-    /// The `Host` of the upstream's requests.
     package var host: String?
 
     /// Whether the path, beyond a stripped prefix, or the host changes.

@@ -57,15 +57,11 @@
     package var conditions: [RequestConditionConfiguration] = []
     package var rewrite = RewriteConfiguration()
     package var responseHeaders = ResponseHeaderConfiguration()
-    /// Which pages of other origins may use it; `nil` leaves that to the upstream.
     package var crossOrigin: CrossOriginConfiguration?
-    /// How long a request may take until the response's head; `nil` is unlimited.
     package var timeout: Duration?
     /// `nil` if the gateway responds itself, the route serves checks alone, or several upstreams share the requests.
     package var upstream: Located<String>?
-    /// The upstreams that share the requests, instead of one.
     package var split: [SplitShare] = []
-    /// Which upstream gets copies of requests, too.
     package var mirror: MirrorConfiguration?
     /// What it responds then.
     package var response: RouteResponseConfiguration?

@@ -1,19 +1,14 @@
 /// `limits` of a route, but for its body.
 @frozen package struct RouteLimitsConfiguration: Sendable {
-    /// The names of its rate limits.
     package var rates: [Located<String>] = []
-    /// Whether responses have RateLimit fields.
     package var announces = false
-    /// The requests that may be under way at a time; `nil` is unlimited.
     package var concurrency: Int?
 
     package init() {}
 
     /// Whether there is none.
     package var isEmpty: Bool { rates.isEmpty && concurrency == nil }
-}
 
-extension RouteLimitsConfiguration {
     /// The state of a decision about all of them has a fixed size.
     package static let maximumRates = 8
 

@@ -48,7 +48,6 @@
 
 /// `mirror:` of a route.
 @frozen package struct MirrorConfiguration: KeyedBlock {
-    /// The upstream that gets copies of requests.
     package var upstream: Located<String>
     package var percentage = SamplePercentage.all
 

@@ -135,9 +135,7 @@ private struct FileMode: Spelling {
 
 /// `owner`, `group` and `mode` of a Unix socket.
 @frozen package struct SocketFilePermissions: Sendable, Hashable {
-    /// A user's name or number.
     package var owner: String?
-    /// A group's name or number.
     package var group: String?
     /// Permission bits, such as `0o660`.
     package var mode: UInt16?

@@ -46,7 +46,6 @@
     /// All of them together are what it counts by; at least one.
     package var keys: [Key] = []
     package var rate = RequestRate(count: 1)
-    /// How many requests may come at a time; at least 1.
     package var burst = 1
     package var isShared = false
     package var onStoreError = StoreErrorPolicy.local

@@ -3,7 +3,6 @@ private import MartletCore
 /// `server:` — listeners, event loops, limits and timeouts of the client side.
 @frozen package struct ServerConfiguration: KeyedBlock {
     package var listeners: [ListenerConfiguration]
-    /// Number of event loops; `nil` is one per core.
     package var workers: Int?
     package var trustedProxies: [AddressRange] = []
     package var strippedHeaders = ServerConfiguration.defaultStrippedHeaders
@@ -100,7 +99,6 @@ private struct WorkerCount: Spelling {
     package var headerFields = 100
     /// `nil` is unlimited.
     package var bodyBytes: Int? = 10 * 1024 * 1024
-    /// Bytes per second, averaged over 30 s; 0 disables it.
     package var bodyMinimumRate = 256
     package var connections = 10_000
     package var connectionsPerAddress = 0

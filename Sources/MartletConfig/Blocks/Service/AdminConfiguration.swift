@@ -6,9 +6,7 @@ package import MartletCore
     @frozen package enum Metrics: String, ConfigurationChoice { case token, open }
 
     package var address: Located<SocketAddress>
-    /// A Unix socket that only its owner and group may open, over which changes need no credential; `nil` is none.
     package var socket: Located<SocketAddress>?
-    /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
     package var token: Located<Secret>?
     package var metrics = Metrics.token

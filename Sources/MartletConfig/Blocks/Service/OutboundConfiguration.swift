@@ -7,9 +7,7 @@
     }
 
     package var caFile: FilePath?
-    /// Through which https calls go; `nil` for that of the environment.
     package var proxy: Proxy?
-    /// The hosts that are called directly; `nil` for those of the environment.
     package var exceptions: [String]?
 
     package init() {}

@@ -17,21 +17,17 @@ package import MartletCore
 
     /// `memory:`, `redis://…`, `rediss+cluster://…` and the like, as text; MartletRedis parses it.
     package var url: Located<String>
-    /// Instead of the credentials of the URL.
     package var username: Located<String>?
     package var password: Located<Secret>?
     /// The file of the password, which is read again before each connection attempt.
     package var passwordFile: FilePath?
     package var sentinel = Sentinel()
     package var tls: Located<StoreTLS>?
-    /// Connections to each node.
     package var pool = 4
     package var timeouts = StoreTimeouts()
     /// `nil` if what is stored is not authenticated.
     package var seal: StoreSealConfiguration?
-    /// How many replicas a rotation or a revocation waits for.
     package var waitReplicas = 1
-    /// What may be read from replicas.
     package var replicas = Replicas.never
     package var keyPrefix = "martlet:"
     package var onError = OnError.cached

@@ -20,7 +20,6 @@ package import MartletCore
         package init(name: String, value: Secret) { (self.name, self.value) = (name, value) }
     }
 
-    /// The base URL of the collector, to which `/v1/traces` is added.
     package var collector: Located<URLText>
     package var sample = SamplePercentage(millionths: 10_000)
     package var parent = Parent.trusted

@@ -7,7 +7,6 @@ package import MartletCore
     package var ttl = Duration.seconds(60)
     package var audience: String?
     package var key: Located<Secret>
-    /// Previous or next keys, private or public, PEM: published but not used for signing.
     package var otherKeys: [Located<Secret>] = []
 
     static let keys: [ConfigurationKey<Self>] = [

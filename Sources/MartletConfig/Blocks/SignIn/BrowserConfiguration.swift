@@ -4,19 +4,15 @@ private import MartletCore
 @frozen package struct BrowserConfiguration: KeyedBlock {
     /// Where the key stands.
     package var location = SourceLocation.none
-    /// The public origin as browsers write it: `https`, or `http` of a loopback address.
     package var origin = Located<String>.unread
     package var cookie = BrowserCookieConfiguration()
-    /// Other origins that a browser may return to, as browsers write them.
     package var returnOrigins: [String] = []
     /// URLs of apps, compared byte by byte.
     package var nativeRedirects: [String] = []
     package var pages = BrowserPagesConfiguration()
-    /// Whether the form for passwords may create accounts.
     package var registers = false
     /// Where that stands.
     package var registersLocation = SourceLocation.none
-    /// The provider that browsers are sent to instead of the page for signing in; `nil` shows the page.
     package var start: Located<String>?
 
     /// The host of the origin, without the port and without brackets.

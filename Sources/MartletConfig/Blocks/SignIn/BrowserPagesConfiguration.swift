@@ -27,7 +27,6 @@
     package var accent: String?
     package var links: [Link] = []
     package var defaultLanguage = Language.english
-    /// A folder with templates instead of the built-in pages.
     package var templateFolder: Located<FilePath>?
 
     private static let maximumLinks = 8

@@ -13,7 +13,6 @@
     package var hosts: [String] = []
     /// Origins of web pages that may call the endpoints; if empty, preflights are not handled.
     package var corsOrigins: [String] = []
-    /// The names of the rate limits of logins.
     package var loginLimits: [Located<String>] = []
 
     package init() {}

@@ -3,17 +3,12 @@
     package var resolution = ResolutionConfiguration()
     package var healthCheck: HealthCheckConfiguration?
     package var outlier: OutlierConfiguration?
-    /// How long the share of an endpoint grows that has become healthy or was added; `nil` is not at all.
     package var slowStart: Duration?
     package var breaker: BreakerConfiguration?
     package var retries: RetryConfiguration?
-    /// The share of usable endpoints below which all are used; 0 % is never, `nil` the default.
     package var panicThreshold: Percentage?
-    /// How long an endpoint that has left the file finishes its requests.
     package var drain = Duration.seconds(30)
-}
 
-extension UpstreamPolicies {
     /// The keys of an upstream that set them.
     static let keys: [ConfigurationKey<UpstreamConfiguration>] = [
         .block("dns", \.policies.resolution, default: nil, "How host names are resolved."),
@@ -179,7 +174,6 @@ extension UpstreamPolicies {
     package var window = Duration.seconds(30)
     package var baseEjection = Duration.seconds(1)
     package var maximumEjection = Duration.seconds(60)
-    /// The largest share of the endpoints that is out of use at a time; of two or more, one always may be.
     package var maximumEjected = Percentage(50)
 
     package init() {}
@@ -251,7 +245,6 @@ extension UpstreamPolicies {
 
     package var attempts = 2
     package var conditions = Set(Condition.allCases)
-    /// From the end of the request to the head of the response; `response_head` if absent.
     package var perTryTimeout: Duration?
     package var budget = Percentage(20)
     package var minimumPerSecond = 3

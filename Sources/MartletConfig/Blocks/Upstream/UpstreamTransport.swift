@@ -5,16 +5,12 @@ internal import MartletCore
     /// HTTP/1.1 or HTTP/2.
     @frozen package enum Version: String, ConfigurationChoice { case http1, h2 }
 
-    /// `protocol`: for https and Unix endpoints.
     package var version = Version.http1
     package var tls = UpstreamTLS()
-    /// Whether connections begin with a PROXY protocol header (version 2) that names the client.
     package var sendsProxyProtocol = false
 
     package init() {}
-}
 
-extension UpstreamTransport {
     /// The keys of an upstream that set it.
     static let keys: [ConfigurationKey<UpstreamConfiguration>] = [
         .key(
