@@ -1,10 +1,5 @@
 package import MartletCore
-package import MartletEvents
 package import MartletIO
-
-/// An account store with the outbox in the same database, so that a change and its event are one transaction.
-package typealias AccountDatabase = APIKeyHolding & AccountAdministering & AccountStoring
-    & IdentityLifeHolding & IdentityTransferHolding & LeaseStoring & OutboxStoring & PasswordLinkStoring
 
 /// The settings of `accounts:` for PostgreSQL.
 package struct AccountPool: Sendable, Equatable {
@@ -32,7 +27,7 @@ package enum Accounts {
     package static func open(
         _ url: AccountURL, pool: AccountPool = AccountPool(), clock: Clock, logger: Logger, loop: ServiceLoop,
         resolver: Resolver, readOnly: Bool = false
-    ) throws(AccountError) -> any AccountDatabase {
+    ) throws(AccountError) -> AccountStore {
         let engine: any AccountEngine
         switch url {
         case .sqlite(let path):

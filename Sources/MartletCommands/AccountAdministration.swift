@@ -10,7 +10,7 @@ struct AccountAdministration {
     /// Accounts in one query.
     private static let pageSize = 500
 
-    let accounts: any AccountDatabase
+    let accounts: AccountStore
     let clock: Clock
     /// Makes running gateways apply changed claims; `nil` if their sessions are not in a shared store.
     let publication: ClaimPublication?
@@ -111,7 +111,7 @@ struct AccountDeletion {
     /// The reason of events.
     private static let reason = "operator"
 
-    let life: any IdentityLifeStoring
+    let life: IdentityLifeStore
     let policy: DeletionPolicy
     let clock: Clock
     /// Does jobs at running gateways; `nil` if their sessions are not in a shared store.

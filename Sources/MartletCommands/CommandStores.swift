@@ -12,7 +12,7 @@ enum CommandStores {
     /// - Throws: exit code 69 if the store is unavailable.
     static func withAccounts<Value: Sendable>(
         _ blueprint: Blueprint, _ services: Services, access: StoreAccess, missing: StartError,
-        _ body: (any AccountDatabase) async throws(StartError) -> Value
+        _ body: (AccountStore) async throws(StartError) -> Value
     ) async throws(StartError) -> Value {
         let opened = try OpenAccounts.make(
             blueprint.configuration.accounts, services, previous: nil, access: access)

@@ -24,7 +24,7 @@ struct KeyAdministration {
     /// The provider's name in `providers:`.
     let provider: String
     /// The account store, for keys of accounts; `nil` without `accounts:`.
-    let accounts: (any AccountAdministering)?
+    let accounts: AccountStore?
     let clock: Clock
 
     func create(_ creation: KeyArguments.Creation) async throws(StartError) -> Outcome {

@@ -54,14 +54,14 @@ struct KeyCommand: Command {
     }
 
     private func administration(
-        _ keeper: Keeper, _ issuing: any APIKeyIssuing, _ accounts: (any AccountAdministering)?, _ services: Services
+        _ keeper: Keeper, _ issuing: any APIKeyIssuing, _ accounts: AccountStore?, _ services: Services
     ) -> KeyAdministration {
         KeyAdministration(issuing: issuing, provider: keeper.name, accounts: accounts, clock: services.clock)
     }
 
     /// The provider over the account store, or over its file as before.
     private func issuing(
-        _ keeper: Keeper, _ accounts: any AccountDatabase, _ services: Services
+        _ keeper: Keeper, _ accounts: AccountStore, _ services: Services
     ) throws(StartError) -> any APIKeyIssuing {
         guard keeper.issuing.storesKeysInAccounts else { return keeper.issuing }
         let offline = ProviderContext.Services.detached(

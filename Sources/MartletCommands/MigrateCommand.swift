@@ -148,7 +148,7 @@ struct MigrateCommand: Command {
 
     /// What a run works on.
     private struct Stage {
-        let store: any IdentityTransferStoring
+        let store: IdentityTransferStore
         let provider: String
         let transferring: any Transferring
         /// The team whose key is configured.

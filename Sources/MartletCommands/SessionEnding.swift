@@ -34,7 +34,7 @@ struct SessionEnding: Sendable {
     /// Ends the sessions of running gateways that share a store.
     /// - Parameter accounts: where ends are reported; `nil` without accounts.
     init(
-        in store: SharedStore, _ accounts: (any AccountDatabase)?, _ blueprint: Blueprint, _ services: Services
+        in store: SharedStore, _ accounts: AccountStore?, _ blueprint: Blueprint, _ services: Services
     ) {
         let backend = SessionStore(
             policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
@@ -51,7 +51,7 @@ struct SessionEnding: Sendable {
 
     /// Ends sessions as jobs of an account store say. Other jobs are for gateways, which have providers.
     func runner(
-        in store: SharedStore, _ accounts: any AccountDatabase, _ blueprint: Blueprint, _ services: Services
+        in store: SharedStore, _ accounts: AccountStore, _ blueprint: Blueprint, _ services: Services
     ) -> JobRunner {
         let sessions = CommandSessions(ending: self, providers: blueprint.providers.map(\.name))
         return JobRunner(

@@ -40,7 +40,7 @@ struct UserAdministration {
 
     /// Has users prove by a mail that their names are their addresses.
     struct Mailing {
-        let links: any PasswordLinkStoring
+        let links: AccountStore
         let mails: AddressMails
         let rules: PasswordSelfService
     }
@@ -57,7 +57,7 @@ struct UserAdministration {
     /// Users in one query.
     private static let pageSize = 500
 
-    let accounts: any AccountStoring
+    let accounts: AccountStore
     /// Validates names and hashes passwords.
     let maker: any UserCreating
     /// The provider's name in `providers:`.

@@ -87,7 +87,7 @@ struct UserCommand: Command {
 
     /// `nil` if the provider sends no mails to users.
     private func mailing(
-        _ blueprint: Blueprint, _ making: any UserCreating, _ accounts: any AccountDatabase, _ services: Services
+        _ blueprint: Blueprint, _ making: any UserCreating, _ accounts: AccountStore, _ services: Services
     ) -> UserAdministration.Mailing? {
         guard let rules = (making as? any PasswordSelfServing)?.selfService, rules.usesAddresses else { return nil }
         let configuration = blueprint.configuration

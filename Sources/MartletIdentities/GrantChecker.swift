@@ -35,7 +35,7 @@ package final class GrantChecker: Sendable {
     private let refreshing: any Refreshing
     private let schedule: CheckSchedule
     private let kind: String
-    private let store: any IdentityLifeStoring
+    private let store: IdentityLifeStore
     private let leases: any LeaseStoring
     private let keys: GrantKeys
     private let runner: JobRunner
@@ -49,7 +49,7 @@ package final class GrantChecker: Sendable {
     /// - Parameter sleep: pauses; a test advances its clock instead.
     /// - Returns: `nil` for a provider whose grants are not checked.
     package init?(
-        _ handle: ProviderHandle, store: any IdentityLifeStoring, leases: any LeaseStoring, keys: GrantKeys,
+        _ handle: ProviderHandle, store: IdentityLifeStore, leases: any LeaseStoring, keys: GrantKeys,
         runner: JobRunner, clock: Clock, logger: Logger,
         sleep: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
     ) {

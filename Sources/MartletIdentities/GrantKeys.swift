@@ -77,7 +77,7 @@ package struct GrantKeys: Sendable {
 
     /// Checks that every key that grants are encrypted with is here, and leaves a canary of the sealing key.
     /// - Throws: `accounts.key_missing` if a key is lost, `unavailable` if the store is.
-    package func verify(in store: any IdentityLifeStoring) async throws(AccountError) {
+    package func verify(in store: IdentityLifeStore) async throws(AccountError) {
         let canaries = try await store.canaries()
         for (id, text) in canaries {
             guard let key = all.first(where: { $0.id.hasSameBytes(as: id) }) else {
@@ -102,7 +102,7 @@ package struct GrantKeys: Sendable {
 
     /// The same without keys: nothing may be encrypted.
     /// - Throws: `accounts.key_missing`, `unavailable`.
-    package static func verifyNone(in store: any IdentityLifeStoring) async throws(AccountError) {
+    package static func verifyNone(in store: IdentityLifeStore) async throws(AccountError) {
         for (id, _) in try await store.canaries() where try await store.isInUse(id) { throw .grantKeyMissing(id) }
     }
 

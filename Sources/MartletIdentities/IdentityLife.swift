@@ -8,7 +8,7 @@ package import MartletProvider
 /// What the endpoints do about identities beyond their login: it records their grants and states, applies
 /// notifications, and begins deletions.
 package struct IdentityLife: Sendable {
-    package let store: any IdentityLifeStoring
+    package let store: IdentityLifeStore
     private let runner: JobRunner
     /// `nil` if no provider returns grants.
     private let keys: GrantKeys?
@@ -16,7 +16,7 @@ package struct IdentityLife: Sendable {
     private let clock: Clock
 
     package init(
-        store: any IdentityLifeStoring, runner: JobRunner, keys: GrantKeys?, policy: DeletionPolicy, clock: Clock
+        store: IdentityLifeStore, runner: JobRunner, keys: GrantKeys?, policy: DeletionPolicy, clock: Clock
     ) {
         self.store = store
         self.runner = runner
@@ -81,7 +81,7 @@ package struct IdentityLife: Sendable {
     /// Disables an account, or enables it; returns when this instance applies it and the others have been notified.
     /// - Returns: whether that has succeeded; otherwise it is done when the session store is available.
     package func setDisabled(
-        _ subject: String, _ isDisabled: Bool, in accounts: any AccountAdministering
+        _ subject: String, _ isDisabled: Bool, in accounts: AccountStore
     ) async throws(AccountError) -> Bool {
         await runner.perform(
             try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil))

@@ -14,7 +14,7 @@ private import Synchronization
 package final class JobRunner: Sendable {
     /// What jobs work on.
     package struct Surroundings: Sendable {
-        package let store: any IdentityLifeStoring
+        package let store: IdentityLifeStore
         package let leases: any LeaseStoring
         package let accounts: any AccountStoring
         package let sessions: any AccountSessionEnding
@@ -30,7 +30,7 @@ package final class JobRunner: Sendable {
         package var audit: (any AuditRecording)?
 
         package init(
-            store: any IdentityLifeStoring, leases: any LeaseStoring, accounts: any AccountStoring,
+            store: IdentityLifeStore, leases: any LeaseStoring, accounts: any AccountStoring,
             sessions: any AccountSessionEnding,
             publishClaims:
                 @escaping @Sendable (_ subject: String) async throws(ClaimPublisher.PublicationError) -> Void,

@@ -39,7 +39,7 @@ package final class TransferRun: Sendable {
     package struct Surroundings: Sendable {
         let provider: String
         let transferring: any Transferring
-        let store: any IdentityTransferStoring
+        let store: IdentityTransferStore
         let clock: Clock
         let sleep: @Sendable (Duration) async -> Void
 
@@ -47,7 +47,7 @@ package final class TransferRun: Sendable {
         ///   - provider: the provider's name.
         ///   - sleep: pauses; a test advances its clock instead.
         package init(
-            provider: String, transferring: any Transferring, store: any IdentityTransferStoring, clock: Clock,
+            provider: String, transferring: any Transferring, store: IdentityTransferStore, clock: Clock,
             sleep: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
         ) {
             self.provider = provider

@@ -6,7 +6,7 @@ package import MartletProvider
 /// their identity its new subject.
 package struct TransferredIdentities: Sendable {
     private let accounts: any AccountStoring
-    private let store: any IdentityTransferStoring
+    private let store: IdentityTransferStore
     /// By the name of the provider.
     private let providers: [String: any Transferring]
     private let clock: Clock
@@ -14,7 +14,7 @@ package struct TransferredIdentities: Sendable {
 
     /// - Returns: `nil` if no provider recognizes transfers.
     package init?(
-        _ accounts: any AccountStoring, _ store: any IdentityTransferStoring, providers: [ProviderHandle], clock: Clock,
+        _ accounts: any AccountStoring, _ store: IdentityTransferStore, providers: [ProviderHandle], clock: Clock,
         logger: Logger
     ) {
         let recognizing = providers.compactMap { handle in

@@ -8,23 +8,19 @@ internal import MartletSession
 /// Resolves the subject of a direct bearer token: that of the identity's account, the same as in its sessions.
 package struct AccountSubjects: SubjectResolving {
     private let accounts: (any AccountStoring)?
-    private let directory: (any AccountAdministering)?
     private let rules: LoginClaimRules
     private let transfers: TransferredIdentities?
     private let clock: Clock
 
     /// - Parameters:
     ///   - accounts: `nil` without `accounts:`; subjects are then `<provider>:<subject>`.
-    ///   - directory: the same store, where identities may name accounts: see ``SubjectSource/existingAccount``.
     ///   - rules: give accounts claims.
     ///   - transfers: recognizes users who moved from another team of developers.
     package init(
-        accounts: (any AccountStoring)?, directory: (any AccountAdministering)? = nil,
-        rules: LoginClaimRules = LoginClaimRules(),
+        accounts: (any AccountStoring)?, rules: LoginClaimRules = LoginClaimRules(),
         transfers: TransferredIdentities? = nil, clock: Clock
     ) {
         self.accounts = accounts
-        self.directory = directory
         self.rules = rules
         self.transfers = transfers
         self.clock = clock
@@ -74,11 +70,10 @@ package struct AccountSubjects: SubjectResolving {
     private func existing(
         _ identity: Identity, _ accounts: any AccountStoring
     ) async throws(AuthenticationError) -> ResolvedSubject {
-        guard let directory else { throw .unavailable(.accountsNotStarted) }
         let account: AccountRecord?
         let claims: AccountClaims
         do throws(AccountError) {
-            account = try await directory.account(identity.providerSubject)
+            account = try await accounts.account(identity.providerSubject)
             let hasClaims = account.map { !$0.claims.isEmpty } ?? false
             claims = hasClaims ? try await accounts.claims(of: identity.providerSubject).claims : AccountClaims()
         } catch {

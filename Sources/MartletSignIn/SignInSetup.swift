@@ -20,7 +20,7 @@ package struct SignInSetup: Sendable {
     /// Recognizes users who moved from another team of developers; `nil` if none is expected.
     package var transfers: TransferredIdentities?
     /// The one-time links of users who register or reset a password; `nil` without `accounts:`.
-    package var links: (any PasswordLinkStoring)?
+    package var links: AccountStore?
     /// Stores nonces, the marks of ``LoginFence`` and the responses of ``LoginRepetition``.
     package var store: any PartitionedStoring
     /// The prefix of all keys in the store.

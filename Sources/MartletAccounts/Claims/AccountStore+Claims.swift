@@ -1,8 +1,9 @@
-internal import MartletJSON
-internal import MartletProvider
+package import MartletJSON
+package import MartletProvider
 
 extension AccountStore {
-    func claims(of subject: String) async throws(AccountError) -> VersionedClaims {
+    /// The claims of an account and its identities; ``VersionedClaims/none`` without such an account.
+    package func claims(of subject: String) async throws(AccountError) -> VersionedClaims {
         guard TextRules.isKey(subject) else { return .none }
         return try await engine.read(
             ReadOperation(queries: [Query(.claims, .text(subject))]) { results throws(AccountError) in
@@ -10,7 +11,13 @@ extension AccountStore {
             })
     }
 
-    func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError) -> Bool {
+    /// Changes the claims of an account, which win over those of its providers.
+    ///
+    /// Stored only: `ClaimPublisher` makes running gateways apply them.
+    /// - Returns: whether anything changed.
+    /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
+    @discardableResult
+    package func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError) -> Bool {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         return try await engine.transact(
             .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in
@@ -23,7 +30,8 @@ extension AccountStore {
             })
     }
 
-    func profile(of subject: String) async throws(AccountError) -> JSONObject {
+    /// What a user says of themselves: the claims `name` and `locale`, each if there is one.
+    package func profile(of subject: String) async throws(AccountError) -> JSONObject {
         guard TextRules.isKey(subject) else { return [:] }
         return try await engine.read(
             ReadOperation(queries: [Query(.profile, .text(subject))]) { results throws(AccountError) in
@@ -31,7 +39,12 @@ extension AccountStore {
             })
     }
 
-    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject {
+    /// Changes what a user says of themselves; claims of operators and rules win over it.
+    ///
+    /// Stored only: `ClaimPublisher` makes running gateways apply it.
+    /// - Returns: the profile after the change.
+    /// - Throws: `notFound`, also for an account that is deleted, `unavailable`.
+    package func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         return try await engine.transact(
             .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in

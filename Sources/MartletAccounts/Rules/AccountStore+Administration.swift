@@ -1,8 +1,10 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletJSON
 
-extension AccountStore: AccountAdministering {
-    func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
+/// The administration of accounts.
+extension AccountStore {
+    /// Finds an account; `nil` if there is none.
+    package func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
         guard TextRules.isKey(subject) else { return nil }
         return try await engine.read(
             ReadOperation(queries: [Query(.account, .text(subject))]) { results throws(AccountError) in
@@ -11,8 +13,14 @@ extension AccountStore: AccountAdministering {
             })
     }
 
-    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountListPage
-    {
+    /// Lists accounts by subject.
+    /// - Parameters:
+    ///   - start: the `next` of the page before; empty for the first page.
+    ///   - filter: every criterion has an index, so that the size of the store does not matter.
+    ///   - limit: the maximum number of accounts of the page.
+    package func accounts(
+        from start: String, _ filter: AccountFilter, limit: Int
+    ) async throws(AccountError) -> AccountListPage {
         let limit = max(limit, 1)
         guard let query = AccountStore.list(from: start, filter, limit: limit) else {
             return AccountListPage(accounts: [], next: nil)
@@ -38,8 +46,14 @@ extension AccountStore: AccountAdministering {
             .text(claim.name), .text(claim.value))
     }
 
-    func setDisabled(
-        account subject: String, at instant: UnixTime?, headStart: Int64
+    /// Disables an account, or enables it with `nil`; one that is disabled already stays so since then.
+    ///
+    /// - Parameter headStart: how long the caller has to do the jobs before any other process does, in milliseconds.
+    /// - Returns: what makes running gateways apply it.
+    /// - Throws: `notFound`, `unavailable`.
+    @discardableResult
+    package func setDisabled(
+        account subject: String, at instant: UnixTime?, headStart: Int64 = LifeRules.headStart
     ) async throws(AccountError) -> [AccountJob] {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         let query =

@@ -1,5 +1,5 @@
-internal import MartletCore
-internal import MartletEvents
+package import MartletCore
+package import MartletEvents
 internal import MartletJSON
 
 extension AccountStore: OutboxStoring {
@@ -8,11 +8,13 @@ extension AccountStore: OutboxStoring {
     /// The maximum number of deliveries to one webhook dropped by one call.
     private static let droppedAtOnce: Int64 = 500
 
-    var observers: OutboxObservers { recorder.observers }
+    package var observers: OutboxObservers { recorder.observers }
 
-    func subscribe(_ subscriptions: EventSubscriptions) { recorder.subscribe(subscriptions) }
+    /// Sets which webhooks get which events from now on.
+    package func subscribe(_ subscriptions: EventSubscriptions) { recorder.subscribe(subscriptions) }
 
-    func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
+    /// The deliveries of a webhook that are due.
+    package func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
         let query = Query(.outbox(.due), .text(hook), .integer(now), .integer(Int64(limit)))
         return try await mapping { () async throws(AccountError) in
             try await engine.read(
@@ -24,7 +26,8 @@ extension AccountStore: OutboxStoring {
         }
     }
 
-    func noteDelivered(_ deliveries: [DueDelivery]) async throws(StoreError) {
+    /// Removes deliveries.
+    package func noteDelivered(_ deliveries: [DueDelivery]) async throws(StoreError) {
         try await remove(deliveries.map { (number: $0.number, event: $0.event.id) })
     }
 
@@ -41,7 +44,8 @@ extension AccountStore: OutboxStoring {
             })
     }
 
-    func noteFailed(
+    /// Counts a failed attempt.
+    package func noteFailed(
         _ delivery: DueDelivery, to hook: String, retryAt: Int64, reason: String
     ) async throws(StoreError) {
         try await change([
@@ -51,13 +55,15 @@ extension AccountStore: OutboxStoring {
         ])
     }
 
-    func noteDead(_ delivery: DueDelivery, reason: String) async throws(StoreError) {
+    /// Gives a delivery up.
+    package func noteDead(_ delivery: DueDelivery, reason: String) async throws(StoreError) {
         try await change([
             Query(.outbox(.bury), .integer(delivery.number), .text(AccountStore.storable(reason)))
         ])
     }
 
-    func entries(
+    /// Lists deliveries, the oldest first.
+    package func entries(
         to hook: String?, in state: OutboxEntry.State?, from start: Int64, limit: Int
     ) async throws(StoreError) -> OutboxPage {
         let number: Int64 =
@@ -81,7 +87,8 @@ extension AccountStore: OutboxStoring {
         }
     }
 
-    func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
+    /// Counts what a webhook has not received.
+    package func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
         let queries = [Query(.outbox(.states), .text(hook)), Query(.outbox(.oldest), .text(hook))]
         return try await mapping { () async throws(AccountError) in
             try await engine.read(
@@ -97,7 +104,8 @@ extension AccountStore: OutboxStoring {
         }
     }
 
-    func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
+    /// Makes the deliveries of an event due immediately.
+    package func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
         let queries = [OutboxStatement.resend, .expedite].map { Query(.outbox($0), .text(id), .integer(now)) }
         let hooks = try await mapping { () async throws(AccountError) in
             try await engine.transact(
@@ -111,7 +119,8 @@ extension AccountStore: OutboxStoring {
         return hooks
     }
 
-    func trim(to maximumEvents: Int) async throws(StoreError) -> Int {
+    /// Removes the oldest events beyond a maximum.
+    package func trim(to maximumEvents: Int) async throws(StoreError) -> Int {
         let limit = Int64(clamping: maximumEvents)
         let most = limit.addingReportingOverflow(AccountStore.removedAtOnce).partialValue
         let excess = try await mapping { () async throws(AccountError) in
@@ -128,7 +137,8 @@ extension AccountStore: OutboxStoring {
         }
     }
 
-    func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
+    /// Drops deliveries to webhooks whose lease is not held.
+    package func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
         let known = try await mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: [Query(.outbox(.hooks))]) { results throws(AccountError) in
@@ -203,7 +213,8 @@ extension AccountStore: OutboxStoring {
 }
 
 extension AccountStore: LeaseStoring {
-    func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
+    /// Acquires a lease, or extends it.
+    package func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
         let query = Query(
             .outbox(.acquireLease), .text(name), .text(owner), .integer(duration.wholeMilliseconds))
         return try await mapping { () async throws(AccountError) in
@@ -211,7 +222,8 @@ extension AccountStore: LeaseStoring {
         }
     }
 
-    func releaseLease(_ name: String, owner: String) async throws(StoreError) {
+    /// Releases a lease.
+    package func releaseLease(_ name: String, owner: String) async throws(StoreError) {
         try await change([Query(.outbox(.releaseLease), .text(name), .text(owner))])
     }
 }

@@ -1,9 +1,14 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletEvents
 internal import MartletJSON
 
-extension AccountStore: PasswordLinkStoring {
-    func request(
+/// One-time links.
+///
+/// Only digests of the tokens are stored. A request does the same for every address: it counts, stores a link and
+/// records an event, of which what must not remain is removed in the same transaction.
+extension AccountStore {
+    /// Stores a link, and records the event `mail.requested` if a mail is due.
+    package func request(
         _ request: PasswordLinkRequest, at now: UnixTime
     ) async throws(AccountError) -> PasswordLinkReceipt {
         guard TextRules.isKey(request.address), TextRules.isKey(request.provider), TextRules.isKey(request.digest)
@@ -15,7 +20,8 @@ extension AccountStore: PasswordLinkStoring {
         return receipt
     }
 
-    func linkProvider(
+    /// The provider of a link that is valid; `nil` if there is none. The link stays valid.
+    package func linkProvider(
         of digest: String, for purpose: PasswordLinkPurpose, at now: UnixTime
     ) async throws(AccountError) -> String? {
         guard TextRules.isKey(digest) else { return nil }
@@ -24,13 +30,21 @@ extension AccountStore: PasswordLinkStoring {
             ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].first?.text(0) })
     }
 
-    func register(
+    /// Consumes a registration's link and adds its user.
+    /// - Parameters:
+    ///   - hash: that of the password which comes with the proof.
+    ///   - providers: those whose users have the name, by their names in `providers:`.
+    /// - Returns: `nil` if the link is not valid, or there is such a user already.
+    package func register(
         with digest: String, password hash: String, at providers: [String], now: UnixTime
     ) async throws(AccountError) -> AddressProof? {
         try await prove(ProofRules.Claim(digest, .registration, hash: hash, at: providers, now: now))
     }
 
-    func reset(
+    /// Consumes a reset's link and sets the user's hash, unless the password was changed since the link was requested.
+    /// - Parameter providers: those whose users have the name, by their names in `providers:`.
+    /// - Returns: `nil` if the link is not valid.
+    package func reset(
         with digest: String, to hash: String, at providers: [String], now: UnixTime
     ) async throws(AccountError) -> AddressProof? {
         try await prove(ProofRules.Claim(digest, .reset, hash: hash, at: providers, now: now))

@@ -1,9 +1,11 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletJSON
-internal import MartletProvider
+package import MartletProvider
 
-extension AccountStore {
-    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
+extension AccountStore: UserRecordStoring {
+    /// Adds a user.
+    /// - Throws: `duplicateUser`, `unavailable`.
+    package func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
         try AccountStore.check(user.key, user.name, user.hash)
         let query = Query(
             .addUser, .text(user.key), .text(user.name), .text(user.hash), .integer(user.isDisabled ? 1 : 0),
@@ -11,24 +13,35 @@ extension AccountStore {
         guard try await update(query) else { throw .duplicateUser }
     }
 
-    func setHash(of key: String, to hash: String) async throws(AccountError) {
+    /// Sets a user's password hash unconditionally.
+    /// - Throws: `notFound`, `unavailable`.
+    package func setHash(of key: String, to hash: String) async throws(AccountError) {
         guard TextRules.isKey(key) else { throw .unknownUser }
         try AccountStore.check(key, key, hash)
         guard try await update(Query(.setHash, .text(key), .text(hash), now)) else { throw .unknownUser }
     }
 
-    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) {
+    /// Records that an operator vouches for the address that is a user's name: a later proof takes nothing away.
+    /// - Throws: `notFound`, `unavailable`.
+    package func setProved(_ key: String, at now: UnixTime) async throws(AccountError) {
         guard TextRules.isKey(key) else { throw .unknownUser }
         guard try await update(Query(.setProved, .text(key), .integer(now.seconds))) else { throw .unknownUser }
     }
 
-    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
+    /// Disables or enables a user.
+    /// - Throws: `notFound`, `unavailable`.
+    package func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
         guard TextRules.isKey(key) else { throw .unknownUser }
         let query = Query(.setDisabled, .text(key), .integer(isDisabled ? 1 : 0), now)
         guard try await update(query) else { throw .unknownUser }
     }
 
-    func users(
+    /// Lists users by canonical name.
+    /// - Parameters:
+    ///   - start: the canonical name behind which the list starts; empty for the first page.
+    ///   - onlyDisabled: leaves out active users.
+    ///   - limit: the maximum number of users of the page.
+    package func users(
         after start: String, onlyDisabled: Bool, limit: Int
     ) async throws(AccountError) -> [UserRecord] {
         guard !start.utf8.contains(0) else { return [] }
@@ -44,7 +57,8 @@ extension AccountStore {
 
     // The password provider expects `StoreError`.
 
-    func record(for key: String) async throws(StoreError) -> UserRecord? {
+    /// The user with a canonical name; `nil` if there is none.
+    package func record(for key: String) async throws(StoreError) -> UserRecord? {
         guard TextRules.isKey(key) else { return nil }
         do {
             return try await engine.read(
@@ -57,7 +71,8 @@ extension AccountStore {
         }
     }
 
-    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
+    /// Replaces the hash if it is still `old`; `false` if it was changed concurrently.
+    package func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
         guard TextRules.isKey(key), !old.utf8.contains(0) else { return false }
         do {
             try AccountStore.check(key, key, new)
@@ -67,7 +82,8 @@ extension AccountStore {
         }
     }
 
-    func removeRecord(for key: String) async throws(StoreError) -> Bool {
+    /// Removes a user; `false` if there was none.
+    package func removeRecord(for key: String) async throws(StoreError) -> Bool {
         guard TextRules.isKey(key) else { return false }
         do {
             return try await update(Query(.removeUser, .text(key)))

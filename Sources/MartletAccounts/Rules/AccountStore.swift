@@ -1,15 +1,18 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletEvents
-internal import MartletJSON
+package import MartletJSON
 
-/// The account store on either engine.
-struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHolding, APIKeyHolding {
+/// An account store: SQLite or PostgreSQL, with the same semantics. It has the outbox in the same database, so that a
+/// change and its event are one transaction.
+package struct AccountStore: AccountStoring {
     let engine: any AccountEngine
     let clock: Clock
     let recorder = EventRecorder()
-    let life: any IdentityLifeStoring
-    let transfers: any IdentityTransferStoring
-    let keys: APIKeyStores
+    /// The state of its identities.
+    package let life: IdentityLifeStore
+    /// Transfers of its identities.
+    package let transfers: IdentityTransferStore
+    package let keys: APIKeyStores
     private let rules: IdentityRules
 
     init(_ engine: any AccountEngine, clock: Clock, logger: Logger) {
@@ -21,14 +24,30 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         rules = IdentityRules(dialect: engine.dialect, recorder: recorder, logger: logger)
     }
 
-    var health: AccountHealth { engine.health }
+    /// The health of the store, for `/readyz` and metrics.
+    package var health: AccountHealth { engine.health }
 
-    func start() async throws(AccountError) { try await engine.start() }
-    func shutdown() async { await engine.shutdown() }
+    /// Opens the store and migrates its schema.
+    ///
+    /// If PostgreSQL is unreachable, connecting continues in the background; the caller may proceed without the store.
+    /// - Throws: `unavailable`.
+    package func start() async throws(AccountError) { try await engine.start() }
 
-    func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting ruleClaims: JSONObject, issuedAt: UnixTime?,
-        at now: UnixTime
+    /// Closes the store; pending calls fail.
+    package func shutdown() async { await engine.shutdown() }
+
+    /// Finds the account of an identity, or creates it.
+    ///
+    /// Concurrent calls create one account. New aliases of a known identity are bound to its account; an alias that is
+    /// already bound to another account stays there. Claims are stored when first seen and never replaced.
+    /// - Parameters:
+    ///   - ruleClaims: claims that rules of the configuration give the account; an operator's win over them.
+    ///   - issuedAt: when the credential was issued; `nil` if it is known to be new.
+    /// - Throws: `outdated` if the identity has no account any more, and the credential may be older than that;
+    ///   `unavailable`.
+    package func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting ruleClaims: JSONObject = [:],
+        issuedAt: UnixTime? = nil, at now: UnixTime
     ) async throws(AccountError) -> Account {
         let identity = try TextRules.checked(identity)
         let new = LoginClaims(stored: claims, rules: ruleClaims)
@@ -40,13 +59,18 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         return account
     }
 
-    func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
+    /// Finds the account of an identity; `nil` if there is none.
+    package func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
         try await engine.read(rules.find(try TextRules.checked(identity)))
     }
 
-    func link(
-        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
-        at now: UnixTime
+    /// Binds an identity to an account; idempotent.
+    /// - Parameter start: when the session began that asks for it; `nil` if no session does.
+    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` if the account does not exist, `outdated` if the
+    ///   account was reclaimed since the session began, `unavailable`.
+    package func link(
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime? = nil,
+        keeping claims: JSONObject, at now: UnixTime
     ) async throws(AccountError) {
         let identity = try TextRules.checked(identity)
         guard TextRules.isKey(subject) else { throw .unknownAccount }
@@ -56,7 +80,9 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         observers.signal()
     }
 
-    func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
+    /// Unbinds an account's identity of one provider and returns it.
+    /// - Throws: `notFound`, `lastIdentity`, `unavailable`.
+    package func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         guard TextRules.isKey(provider) else { throw .notLinked }
         let identity = try await engine.transact(rules.unlink(provider: provider, from: subject, try newStamp()))
@@ -64,18 +90,23 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         return identity
     }
 
-    func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] {
+    /// Lists an account's identities.
+    package func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] {
         guard TextRules.isKey(subject) else { return [] }
         return try await engine.read(rules.identities(of: subject))
     }
 
-    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] {
+    /// Lists an account's identities with the times of linking and last login, oldest first; empty without such an
+    /// account.
+    package func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] {
         guard TextRules.isKey(subject) else { return [] }
         return try await engine.read(rules.linkedIdentities(of: subject))
     }
 
-    func noteLogin(
-        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
+    /// Records a login with an account's identity of one provider; the latest time wins, in any order of calls.
+    /// - Parameter email: the address that the login brings; another one than before is recorded as an event.
+    package func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress? = nil, at now: UnixTime
     ) async throws(AccountError) {
         guard TextRules.isKey(subject), TextRules.isKey(provider) else { return }
         let step = rules.noteLogin(of: subject, with: provider, email: email, at: now, try newStamp())

@@ -1,10 +1,12 @@
-internal import MartletCore
-internal import MartletEvents
-internal import MartletJSON
-internal import MartletProvider
+package import MartletCore
+package import MartletEvents
+package import MartletJSON
+package import MartletProvider
 
-/// The state of identities on either engine.
-struct IdentityLifeStore: IdentityLifeStoring {
+/// The state of identities after their login: grants, notifications, checks, and the deletion of accounts.
+///
+/// Times are milliseconds since 1970 where nothing else is said. Every method throws `unavailable` while the store is.
+package struct IdentityLifeStore: Sendable {
     private let engine: any AccountEngine
     private let recorder: EventRecorder
     private let life: LifeRules
@@ -15,21 +17,26 @@ struct IdentityLifeStore: IdentityLifeStoring {
         life = LifeRules(recorder: recorder)
     }
 
-    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation? {
+    /// Records that the issuer has confirmed an identity, and its grant.
+    /// - Returns: whether the claims of the account have changed; `nil` if the credential was issued before the identity
+    ///   was revoked, and nothing was recorded.
+    package func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation? {
         let stamp = try EventRecorder.Stamp(at: login.now.milliseconds)
         let confirmed = try await engine.transact(life.confirm(login, stamp))
         if confirmed.hasEvents { recorder.observers.signal() }
         return confirmed.confirmation
     }
 
-    func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool {
+    /// Takes a pending deletion of an account back; `false` if there is none.
+    package func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool {
         guard TextRules.isKey(subject) else { return false }
         let isRestored = try await engine.transact(life.restore(subject, try EventRecorder.Stamp(at: now)))
         if isRestored { recorder.observers.signal() }
         return isRestored
     }
 
-    func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus] {
+    /// The states of an account's identities, oldest first.
+    package func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus] {
         guard TextRules.isKey(subject) else { return [] }
         return try await read(.states, .text(subject)) { row throws(AccountError) in
             IdentityStatus(
@@ -41,7 +48,9 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Notifications
 
-    func file(
+    /// Files a notification and applies it, in one transaction.
+    /// - Parameter deletion: what to do with an account whose last identity is gone.
+    package func file(
         _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
     ) async throws(AccountError) -> FiledNotification {
         guard TextRules.isKey(notification.subject), TextRules.isKey(notification.id) else { throw .textInvalid }
@@ -52,7 +61,10 @@ struct IdentityLifeStore: IdentityLifeStoring {
         return filed
     }
 
-    func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError) {
+    /// Removes notifications that were filed before an instant, and the marks of sessions that ended before it; a
+    /// repeated notification is rejected as expired by then.
+    /// - Parameter departure: older marks of identities that have left their accounts are removed, too.
+    package func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError) {
         try await commit([
             Query(.proof(.removeDepartures), .integer(departure)),
             Query(.life(.removeNotifications), .integer(instant)),
@@ -62,25 +74,33 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Deletion
 
-    func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
+    /// Schedules the deletion of an account; its sessions end immediately.
+    /// - Parameter headStart: how long the caller has to do the jobs before any other process does, in milliseconds.
+    /// - Returns: what is to be done now; empty if it is scheduled already.
+    /// - Throws: `notFound`, `unavailable`.
+    package func requestDeletion(
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64 = LifeRules.headStart
     ) async throws(AccountError) -> [AccountJob] {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         return try await engine.transact(
             life.requestDeletion(of: subject, reason: reason, policy, at: now, headStart: headStart))
     }
 
-    func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
+    /// Deletes an account whose deletion is due: what is left are the jobs that revoke its grants.
+    package func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
         try await engine.transact(life.deleteAccount(job, policy, at: now, try EventRecorder.Stamp(at: now)))
         recorder.observers.signal()
     }
 
-    func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
+    /// Removes a job that revoked a grant; with the account's last one the deletion is complete.
+    package func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
         try await engine.transact(life.endRevocation(job, policy, .revoked, try EventRecorder.Stamp(at: now)))
         recorder.observers.signal()
     }
 
-    func abandonRevocation(
+    /// Records that a grant could not be revoked for as long as the policy says: the deletion is complete, but the job
+    /// stays.
+    package func abandonRevocation(
         _ job: AccountJob, _ policy: DeletionPolicy, until instant: Int64, reason: String, at now: Int64
     ) async throws(AccountError) {
         let outcome = RevocationOutcome.abandoned(instant, reason)
@@ -90,7 +110,8 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Checks
 
-    func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck] {
+    /// The identities of a provider whose check is due, the longest due first; each once.
+    package func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck] {
         let rows = try await read(
             .dueChecks, .text(provider), .integer(now), .integer(Int64(clamping: max(limit, 1)))
         ) { row throws(AccountError) in
@@ -107,16 +128,19 @@ struct IdentityLifeStore: IdentityLifeStoring {
         return checks
     }
 
-    func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool {
+    /// Moves the next check of an identity before this one is made; `false` if another instance was first.
+    package func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool {
         let query = Query(.life(.beginCheck), .text(check.identity), .integer(next), .integer(check.dueAt))
         return try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
     }
 
-    func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError) {
+    /// Records that an identity's grant is valid.
+    package func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError) {
         try await commit([Query(.life(.noteValid), .text(check.identity), .integer(now.seconds))])
     }
 
-    func noteRevoked(
+    /// Records that an identity's grant was revoked, and what follows.
+    package func noteRevoked(
         _ check: DueCheck, of provider: String, reason: String, at now: Int64
     ) async throws(AccountError) -> [AccountJob] {
         let step = life.noteRevoked(
@@ -128,23 +152,28 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Jobs
 
-    func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob] {
+    /// The jobs that are due, the longest due first.
+    package func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob] {
         try await read(.dueJobs, .integer(now), .integer(Int64(clamping: max(limit, 1)))) { row throws(AccountError) in
             try AccountJob(row)
         }.compactMap { $0 }
     }
 
-    func finish(_ job: AccountJob) async throws(AccountError) {
+    /// Removes a job that is done.
+    package func finish(_ job: AccountJob) async throws(AccountError) {
         try await commit([Query(.life(.removeJob), .integer(job.number))])
     }
 
-    func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError) {
+    /// Counts a failed attempt.
+    package func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError) {
         try await commit([
             Query(.life(.postponeJob), .integer(job.number), .integer(instant), .text(AccountStore.storable(reason)))
         ])
     }
 
-    func noteSessions(
+    /// Records the end of sessions as events, once for each job and once for each session.
+    /// - Parameter isLast: whether the job has no further sessions.
+    package func noteSessions(
         _ sessions: [EndedSession], of job: AccountJob, isLast: Bool, at now: Int64
     ) async throws(AccountError) {
         guard recorder.isSubscribed(to: .sessionRevoked), !sessions.isEmpty else { return }
@@ -177,7 +206,8 @@ struct IdentityLifeStore: IdentityLifeStoring {
         recorder.observers.signal()
     }
 
-    func pendingRevocations() async throws(AccountError) -> PendingRevocations {
+    /// Counts the revocations that have not succeeded.
+    package func pendingRevocations() async throws(AccountError) -> PendingRevocations {
         let rows = try await read(.pendingRevocations) { row throws(AccountError) in
             var pending = PendingRevocations()
             pending.count = Int(clamping: try row.integer(0))
@@ -189,9 +219,11 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Events
 
-    func isSubscribed(to type: EventType) -> Bool { recorder.isSubscribed(to: type) }
+    /// Whether a webhook gets events of a type.
+    package func isSubscribed(to type: EventType) -> Bool { recorder.isSubscribed(to: type) }
 
-    func record(
+    /// Records an event, if a webhook gets it.
+    package func record(
         _ type: EventType, of subject: String, data: JSONObject, at now: Int64
     ) async throws(AccountError) {
         let queries = recorder.queries(type, of: subject, try EventRecorder.Stamp(at: now), data: data)
@@ -200,7 +232,9 @@ struct IdentityLifeStore: IdentityLifeStoring {
         recorder.observers.signal()
     }
 
-    func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob] {
+    /// Records that sessions are about to end: the job that ends them.
+    /// - Parameter end: which sessions, and why.
+    package func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob] {
         var changes = JobQueries()
         changes.add(
             .endSessions, subject, end.provider ?? "", end.data, dueAt: now &+ LifeRules.headStart, at: now)
@@ -209,16 +243,19 @@ struct IdentityLifeStore: IdentityLifeStoring {
 
     // MARK: Keys
 
-    func canaries() async throws(AccountError) -> [String: String] {
+    /// The canaries of the keys that grants have been encrypted with, by key id.
+    package func canaries() async throws(AccountError) -> [String: String] {
         let rows = try await read(.canaries) { row throws(AccountError) in (try row.text(0), try row.text(1)) }
         return Dictionary(rows) { first, _ in first }
     }
 
-    func addCanary(_ text: String, of keyID: String) async throws(AccountError) {
+    /// Stores the canary of a new key; an existing one stays.
+    package func addCanary(_ text: String, of keyID: String) async throws(AccountError) {
         try await commit([Query(.life(.addCanary), .text(keyID), .text(text))])
     }
 
-    func isInUse(_ keyID: String) async throws(AccountError) -> Bool {
+    /// Whether a grant is encrypted with a key.
+    package func isInUse(_ keyID: String) async throws(AccountError) -> Bool {
         try await !read(.keyInGrants, .text(keyID)) { _ in true }.isEmpty
     }
 

@@ -1,10 +1,12 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletEvents
 internal import MartletJSON
-internal import MartletProvider
+package import MartletProvider
 
-/// Transfers of identities on either engine.
-struct IdentityTransferStore: IdentityTransferStoring {
+/// Transfers of identities between teams of developers, whose subjects of a user differ.
+///
+/// Every method throws `unavailable` while the store is.
+package struct IdentityTransferStore: Sendable {
     private let engine: any AccountEngine
     private let recorder: EventRecorder
 
@@ -13,7 +15,11 @@ struct IdentityTransferStore: IdentityTransferStoring {
         self.recorder = recorder
     }
 
-    func transferableIdentities(
+    /// A page of a provider's identities, by their ids; those of deleted accounts are left out.
+    /// - Parameters:
+    ///   - id: the last id of the previous page; empty for the first.
+    ///   - team: only identities that were exported to this team; `nil` for all.
+    package func transferableIdentities(
         of provider: String, to team: String?, after id: String, limit: Int
     ) async throws(AccountError) -> [TransferableIdentity] {
         let page: [Query.Value] = [.text(provider), .text(id), .integer(Int64(clamping: max(limit, 1)))]
@@ -23,7 +29,8 @@ struct IdentityTransferStore: IdentityTransferStoring {
         return try await read(query)
     }
 
-    func transferableIdentity(
+    /// The identity of a subject; `nil` if there is none.
+    package func transferableIdentity(
         of provider: String, subject: String
     ) async throws(AccountError) -> TransferableIdentity? {
         guard TextRules.isKey(subject) else { return nil }
@@ -39,7 +46,9 @@ struct IdentityTransferStore: IdentityTransferStoring {
             })
     }
 
-    func noteExported(
+    /// Records a transfer subject, unless the identity has changed; its state is `transferred` from now on, and it is not
+    /// checked.
+    package func noteExported(
         _ identity: TransferableIdentity, of provider: String, as transfer: IdentityTransfer, at now: UnixTime
     ) async throws(AccountError) -> ExportOutcome {
         let texts = [provider, transfer.transferSubject, transfer.fromTeam, transfer.toTeam]
@@ -68,7 +77,10 @@ struct IdentityTransferStore: IdentityTransferStoring {
             })
     }
 
-    func rekey(
+    /// Gives an exported identity its subject at the new team, in one transaction, once. The grants of the old team are
+    /// dropped; the old subject still leads to the account.
+    /// - Parameter now: milliseconds since 1970.
+    package func rekey(
         _ transfer: IdentityTransfer, of provider: String, to subject: String, at now: Int64
     ) async throws(AccountError) -> RekeyOutcome {
         guard TextRules.isKey(subject), TextRules.isKey(transfer.transferSubject) else { throw .textInvalid }

@@ -8,7 +8,7 @@ internal import MartletSession
 
 /// The claims of accounts, for the admin listener of a running gateway.
 struct ClaimAdministration: ClaimAdministering {
-    let accounts: any AccountDatabase
+    let accounts: AccountStore
     let publisher: ClaimPublisher
     let store: SharedStore
     let logger: Logger

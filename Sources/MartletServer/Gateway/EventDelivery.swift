@@ -46,7 +46,7 @@ package struct WebhookPlan: Sendable {
 
 /// Delivers events to the webhooks of one configuration, and mails to its mail server.
 final class EventDelivery: Sendable {
-    private let accounts: any AccountDatabase
+    private let accounts: AccountStore
     private let subscriptions: EventSubscriptions
     private let deliverers: [WebhookDeliverer]
     /// `nil` without `mail:`.
@@ -55,7 +55,7 @@ final class EventDelivery: Sendable {
 
     init(
         _ plans: [WebhookPlan], mail configuration: MailConfiguration?, route: OutboundRoute,
-        _ accounts: any AccountDatabase, maximumEvents: Int, _ services: Services
+        _ accounts: AccountStore, maximumEvents: Int, _ services: Services
     ) throws(StartError) {
         self.accounts = accounts
         let mail = configuration.map { MailServer($0, route: route, clock: services.clock) }

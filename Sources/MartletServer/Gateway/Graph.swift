@@ -127,7 +127,7 @@ package struct Graph: Sendable {
     private struct Parts {
         let services: Services
         let store: SharedStore
-        let accounts: (any AccountDatabase)?
+        let accounts: AccountStore?
         let keys: IssuerKeysRegistry.Lease
     }
 
@@ -192,7 +192,7 @@ package struct Graph: Sendable {
             sessions: verifying(sessions, configuration.store, store, clock),
             subjects: parts.accounts.map {
                 AccountSubjects(
-                    accounts: $0, directory: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
+                    accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
             },
             assertion: blueprint.assertion,
             proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),

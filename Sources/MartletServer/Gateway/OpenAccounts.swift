@@ -7,7 +7,7 @@ package struct OpenAccounts: Sendable {
     package let url: String
     /// The settings of its connections.
     let pool: AccountPool
-    package let store: any AccountDatabase
+    package let store: AccountStore
     /// Whether it is a server, which may become available again, and not a file.
     let isRemote: Bool
 

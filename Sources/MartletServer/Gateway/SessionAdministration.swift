@@ -10,7 +10,7 @@ internal import MartletSignIn
 struct SessionAdministration: SessionAdministering {
     let sessions: OperatorSessions
     /// `nil` without accounts.
-    let accounts: (any AccountDatabase)?
+    let accounts: AccountStore?
     let logger: Logger
 
     func sessions(of subject: String) async throws(AdminOutage) -> [JSONObject] {

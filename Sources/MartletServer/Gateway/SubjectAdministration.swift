@@ -10,7 +10,7 @@ internal import MartletSignIn
 
 /// Subjects that have accounts, for the admin listener of a running gateway.
 struct SubjectAdministration: SubjectAdministering {
-    let accounts: any AccountDatabase
+    let accounts: AccountStore
     let life: IdentityLife
     let sessions: OperatorSessions
     let providers: [ProviderHandle]

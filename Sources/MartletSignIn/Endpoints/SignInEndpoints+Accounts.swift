@@ -130,7 +130,8 @@ extension SignInEndpoints {
         _ identity: AccountIdentity, to subject: String, in accounts: any AccountStoring, _ request: LocalRequest
     ) async {
         do throws(AccountError) {
-            try await accounts.link(identity, to: subject, keeping: [:], at: setup.clock.unixTime)
+            try await accounts.link(
+                identity, to: subject, askedBySessionOf: nil, keeping: [:], at: setup.clock.unixTime)
         } catch {
             setup.logger.warning(
                 "identity unlinked, but not deleted by its provider", ("provider", identity.provider),

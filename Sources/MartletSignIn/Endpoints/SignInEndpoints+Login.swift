@@ -167,7 +167,7 @@ extension SignInEndpoints {
     private func note(_ error: AuthenticationError, of provider: ProviderHandle, _ request: LocalRequest) async {
         guard let user = error.user, let note = request.callerNote, note.caller == nil else { return }
         let subjects = AccountSubjects(
-            accounts: setup.accounts, directory: nil, rules: setup.claimRules, transfers: nil, clock: setup.clock)
+            accounts: setup.accounts, rules: setup.claimRules, transfers: nil, clock: setup.clock)
         guard let subject = await subjects.subject(of: user, provider: provider.name) else { return }
         note.note(subject: subject, sessionID: nil)
     }

@@ -50,7 +50,7 @@ struct LinkUse: Sendable {
     /// The digest of the token in a body, and the provider of its link, which stays valid.
     /// - Throws: 401 for a link that is not valid, or whose provider no longer allows it.
     private func validLink(
-        _ form: SignInForm, for purpose: PasswordLinkPurpose, _ links: any PasswordLinkStoring
+        _ form: SignInForm, for purpose: PasswordLinkPurpose, _ links: AccountStore
     ) async throws(Failure) -> (digest: String, entry: SelfServiceProviders.Entry) {
         let entries = purpose == .reset ? endpoints.selfService.resetting : endpoints.selfService.registering
         let token: Secret

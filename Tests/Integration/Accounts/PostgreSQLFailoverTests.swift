@@ -4,7 +4,7 @@ import MartletTesting
 import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(4))) struct PostgreSQLFailoverTests {
-    private func waitFor(_ expected: ErrorCode?, _ store: any AccountStoring) async throws -> Duration {
+    private func waitFor(_ expected: ErrorCode?, _ store: AccountStore) async throws -> Duration {
         let stopwatch = Stopwatch()
         while stopwatch.undisturbed < .seconds(20) {
             if await code({ _ = try await store.find(identity("probe", "1")) }) == expected {

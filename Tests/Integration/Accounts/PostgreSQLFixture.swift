@@ -27,7 +27,7 @@ enum SharedPostgreSQL {
 
 /// What the suites of rules run against here: stores that share one database of a real server.
 func withStores<Result>(
-    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountDatabase]) async throws -> Result
+    _ count: Int = 1, logger: Logger = .silent, _ body: ([AccountStore]) async throws -> Result
 ) async throws -> Result {
     let server = try SharedPostgreSQL.get()
     let url = server.url(database: try server.makeDatabase())
@@ -39,7 +39,7 @@ func withStores<Result>(
 func withStores<Result>(
     at url: String, _ count: Int = 1, starts: Bool = true, statementTimeout: Duration = .seconds(2),
     logger: Logger = .silent,
-    _ body: ([any AccountDatabase]) async throws -> Result
+    _ body: ([AccountStore]) async throws -> Result
 ) async throws -> Result {
     let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
@@ -66,7 +66,7 @@ func withStores<Result>(
 }
 
 /// Starts a store, and waits for its schema, which a busy machine makes longer than calls wait for it.
-private func waitForSchema(of store: any AccountDatabase) async throws {
+private func waitForSchema(of store: AccountStore) async throws {
     do throws(AccountError) { try await store.start() } catch { try skipMigration(error) }
     let stopwatch = Stopwatch()
     while stopwatch.undisturbed < .seconds(60) {

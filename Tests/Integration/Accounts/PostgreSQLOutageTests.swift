@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(3))) struct PostgreSQLOutageTests {
     /// Waits until calls get through again; how long that took.
-    private func recovery(_ store: any AccountStoring) async throws -> Duration {
+    private func recovery(_ store: AccountStore) async throws -> Duration {
         let stopwatch = Stopwatch()
         while stopwatch.undisturbed < .seconds(20) {
             if await code({ _ = try await store.find(identity("probe", "1")) }) == nil {
@@ -117,7 +117,7 @@ import Testing
     }
 
     /// Waits until each of the pool's four connections has taken calls.
-    private func whole(_ server: PostgreSQLServer, _ store: any AccountStoring) async throws {
+    private func whole(_ server: PostgreSQLServer, _ store: AccountStore) async throws {
         let asked = """
             SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%identity_subjects%' AND pid <> pg_backend_pid()
             """

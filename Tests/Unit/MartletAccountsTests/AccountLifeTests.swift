@@ -24,7 +24,7 @@ private func grant(_ token: String = "sealed", client: String = "com.example.app
     SealedGrant(client: client, keyID: key, token: token)
 }
 
-extension IdentityLifeStoring {
+extension IdentityLifeStore {
     /// Logs in and records the grant.
     fileprivate func confirm(
         _ grant: SealedGrant? = nil, of subject: String = "001", issuedAt: Int64 = login, now: Int64 = login,

@@ -13,7 +13,7 @@ private let lifetime = PasswordLinkLimits.lifetime.wholeSeconds
 
 private typealias Origin = PasswordLinkRequest.Origin
 
-private func link(
+private func linkRequest(
     _ purpose: PasswordLinkPurpose, _ digest: String, to address: String = address, from origin: Origin? = nil
 ) -> PasswordLinkRequest {
     let isReset = purpose == .reset
@@ -26,12 +26,12 @@ private func link(
         from: origin ?? Origin(network: "n \(digest)", neighborhood: nil))
 }
 
-extension PasswordLinkStoring {
+extension AccountStore {
     fileprivate func ask(
         _ purpose: PasswordLinkPurpose, _ digest: String, to recipient: String = address, from origin: Origin? = nil,
         at now: UnixTime = noon
     ) async throws -> PasswordLinkReceipt {
-        try await request(link(purpose, digest, to: recipient, from: origin), at: now)
+        try await request(linkRequest(purpose, digest, to: recipient, from: origin), at: now)
     }
 
     /// Uses a link, with a password of its own.
@@ -245,7 +245,7 @@ extension UserRecord {
         try await withStores { stores in
             for (digest, to) in [("", address), ("d", ""), ("d", "a\0"), ("d", String(repeating: "a", count: 2000))] {
                 #expect(
-                    await code { _ = try await stores[0].request(link(.reset, digest, to: to), at: noon) }
+                    await code { _ = try await stores[0].request(linkRequest(.reset, digest, to: to), at: noon) }
                         == .accountsTextInvalid)
             }
             let user = try await stores[0].register(with: "\0")

@@ -18,7 +18,7 @@ private func link(_ purpose: PasswordLinkPurpose, _ digest: String) -> PasswordL
 }
 
 /// A user whom a stranger has made, with an account that has the stranger's identity.
-private func occupy(_ store: any AccountDatabase) async throws -> Account {
+private func occupy(_ store: AccountStore) async throws -> Account {
     try await store.addUser(UserRecord(name: address, key: address, hash: "$stranger", isDisabled: false), at: noon)
     let account = try await store.signIn(identity("password", address))
     try await store.link(identity("apple", "stranger"), to: account)
@@ -26,7 +26,7 @@ private func occupy(_ store: any AccountDatabase) async throws -> Account {
 }
 
 /// The proof by a reset.
-private func prove(_ store: any AccountDatabase, _ digest: String = "d1") async throws -> AddressProof? {
+private func prove(_ store: AccountStore, _ digest: String = "d1") async throws -> AddressProof? {
     _ = try await store.request(link(.reset, digest), at: noon)
     return try await store.reset(with: digest, to: "$owner \(digest)", at: ["password", "other"], now: noon)
 }

@@ -14,7 +14,7 @@ func identity(_ provider: String, _ subjects: String...) -> AccountIdentity {
     AccountIdentity(provider: provider, subjects: subjects)
 }
 
-extension AccountStoring {
+extension AccountStore {
     func signIn(_ identity: AccountIdentity, keeping claims: JSONObject = [:]) async throws -> Account {
         try await signIn(identity, keeping: claims, at: noon)
     }

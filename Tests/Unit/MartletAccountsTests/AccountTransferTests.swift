@@ -24,7 +24,7 @@ private func events(_ store: any OutboxStoring) async throws -> [Event] {
     try await store.entries(to: "all", in: nil, from: 0, limit: 100).entries.map(\.event)
 }
 
-extension IdentityTransferStoring {
+extension IdentityTransferStore {
     fileprivate func all(to team: String? = nil) async throws -> [TransferableIdentity] {
         try await transferableIdentities(of: "apple", to: team, after: "", limit: 1000)
     }
@@ -48,7 +48,7 @@ private func login(_ subject: String, grant: String? = nil, at now: UnixTime = n
 @Suite(.timeLimit(.minutes(2))) struct AccountTransferTests {
     /// A store with one exported identity.
     private func withExported(
-        _ body: (any AccountDatabase, Account) async throws -> Void
+        _ body: (AccountStore, Account) async throws -> Void
     ) async throws {
         try await withStores { stores in
             let store = stores[0]

@@ -5,7 +5,7 @@ import MartletTesting
 
 /// Runs a test of the shared suites against stores that share one SQLite file.
 func withStores<Result>(
-    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountDatabase]) async throws -> Result
+    _ count: Int = 1, logger: Logger = .silent, _ body: ([AccountStore]) async throws -> Result
 ) async throws -> Result {
     let folder = try TemporaryFolder()
     return try await withStores(at: folder.file("accounts.db"), count, logger: logger, body)
@@ -13,7 +13,7 @@ func withStores<Result>(
 
 /// Runs a test with started stores of one file.
 func withStores<Result>(
-    at path: String, _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountDatabase]) async throws -> Result
+    at path: String, _ count: Int = 1, logger: Logger = .silent, _ body: ([AccountStore]) async throws -> Result
 ) async throws -> Result {
     let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()

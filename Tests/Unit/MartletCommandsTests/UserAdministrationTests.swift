@@ -1,4 +1,3 @@
-import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletJSON
@@ -9,6 +8,7 @@ import MartletSignIn
 import MartletTesting
 import Testing
 
+@testable import MartletAccounts
 @testable import MartletCommands
 
 /// Accepts passwords of at least three bytes, which are their own hashes; names are letters, stored in lower case.
@@ -38,93 +38,6 @@ private struct LenientMaker: UserCreating {
         guard let key = canonicalName(name), password.count >= 3 else { throw .malformed("lenient.refused") }
         let hash = password.withBytes { String(decoding: $0, as: UTF8.self) }
         return UserRecord(name: name, key: key, hash: hash, isDisabled: false)
-    }
-}
-
-/// Users in a dictionary, and an account for each initial identity.
-private final class FewAccounts: AccountStoring {
-    private let records = Box<[String: UserRecord]>([:])
-    private let subjects: [String: String]
-    /// The error of every call.
-    let outage: AccountError?
-
-    init(subjects: [String: String] = [:], outage: AccountError? = nil) {
-        self.subjects = subjects
-        self.outage = outage
-    }
-
-    var all: [String: UserRecord] { records.value }
-
-    private func change(_ key: String, _ change: (UserRecord) -> UserRecord) throws(AccountError) {
-        if let outage { throw outage }
-        let isKnown = records.withLock { records in
-            guard let record = records[key] else { return false }
-            records[key] = change(record)
-            return true
-        }
-        guard isKnown else { throw AccountError("accounts.unknown_user", .notFound, "there is no such user") }
-    }
-
-    func start() async throws(AccountError) {}
-    func shutdown() async {}
-    func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, issuedAt: UnixTime?,
-        at now: UnixTime
-    ) async throws(AccountError) -> Account { throw AccountError("test.unused", .unavailable, "") }
-    func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
-        subjects["\(identity.provider):\(identity.subjects.joined(separator: ","))"].map {
-            Account(subject: $0, storedClaims: [:], isNew: false)
-        }
-    }
-    func link(
-        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
-        at now: UnixTime
-    ) async throws(AccountError) {}
-    func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
-        throw AccountError("accounts.last_identity", .lastIdentity, "")
-    }
-    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] { [] }
-    func noteLogin(
-        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
-    ) async throws(AccountError) {}
-    func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
-    func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
-    func profile(of subject: String) async throws(AccountError) -> JSONObject { [:] }
-    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject { [:] }
-    func changeClaims(
-        of subject: String, provider: String, by patch: ClaimPatch
-    ) async throws(AccountError) -> Bool { false }
-
-    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
-        if let outage { throw outage }
-        records.withLock { $0[user.key] = user }
-    }
-    func setHash(of key: String, to hash: String) async throws(AccountError) {
-        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: hash, isDisabled: $0.isDisabled) }
-    }
-    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) {
-        try change(key) {
-            UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: $0.isDisabled, provedAt: now)
-        }
-    }
-    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
-        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: isDisabled) }
-    }
-    func users(
-        after start: String, onlyDisabled: Bool, limit: Int
-    ) async throws(AccountError) -> [UserRecord] {
-        if let outage { throw outage }
-        let found = records.value.values.filter { $0.key > start && ($0.isDisabled || !onlyDisabled) }
-        return Array(found.sorted { $0.key < $1.key }.prefix(limit))
-    }
-
-    func record(for key: String) async throws(StoreError) -> UserRecord? {
-        if let outage { throw StoreError(code: outage.code, message: outage.message) }
-        return records.value[key]
-    }
-    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool { false }
-    func removeRecord(for key: String) async throws(StoreError) -> Bool {
-        records.withLock { $0.removeValue(forKey: key) } != nil
     }
 }
 
@@ -175,9 +88,12 @@ private final class EndedSessions: SessionStoring {
     }
 }
 
-/// A store and its administration.
-private struct Office {
-    let accounts: FewAccounts
+/// A store with an account of the user `ann`, and its administration.
+private final class Office {
+    let accounts: AccountStore
+    private let folder: TemporaryFolder
+    /// The account's subject; empty in a store that is not open.
+    let ann: String
     let sessions: EndedSessions?
     let store = MemoryStore(clock: .system)
     /// The subjects whose cached decisions were invalidated.
@@ -185,10 +101,20 @@ private struct Office {
     let administration: UserAdministration
 
     init(
-        accounts: FewAccounts = FewAccounts(subjects: ["password:ann": "usr_1"]),
-        sessions: EndedSessions? = EndedSessions(), maker: LenientMaker = LenientMaker()
-    ) {
-        self.accounts = accounts
+        isOpen: Bool = true, sessions: EndedSessions? = EndedSessions(), maker: LenientMaker = LenientMaker()
+    ) async throws {
+        folder = try TemporaryFolder()
+        let engine = SQLiteEngine(
+            path: folder.file("accounts.db"), options: SQLiteOptions(), schema: Schema(.sqlite), clock: .system,
+            logger: .silent)
+        accounts = AccountStore(engine, clock: .system, logger: .silent)
+        let identity = AccountIdentity(provider: "password", subjects: ["ann"])
+        if isOpen {
+            try await accounts.start()
+            ann = try await accounts.signIn(identity, keeping: [:], at: UnixTime(seconds: 0)).subject
+        } else {
+            ann = ""
+        }
         self.sessions = sessions
         let forgotten = Box<[String]>([])
         self.forgotten = forgotten
@@ -200,6 +126,10 @@ private struct Office {
                     forgotten.withLock { $0.append(subject) }
                 }
             })
+    }
+
+    deinit {
+        Task { [accounts] in await accounts.shutdown() }
     }
 
     func said(
@@ -232,7 +162,7 @@ private struct Office {
 
 @Suite struct `Administration of users` {
     @Test func `adds, lists, disables and enables users and changes their passwords`() async throws {
-        let office = Office()
+        let office = try await Office()
         #expect(try await office.said(.list) == [])
         #expect(try await office.said(.add, "Ann") == ["user 'ann' added"])
         #expect(try await office.said(.add, "bob") == ["user 'bob' added"])
@@ -240,42 +170,45 @@ private struct Office {
         #expect(try await office.said(.disable, "BOB") == ["user 'bob' disabled"])
         #expect(try await office.said(.list) == ["Ann\tactive", "bob\tdisabled"])
         #expect(try await office.said(.enable, "bob") == ["user 'bob' enabled"])
-        #expect(office.accounts.all["bob"]?.isDisabled == false && office.sessions?.ended == [])
+        #expect(try await office.accounts.record(for: "bob")?.isDisabled == false)
+        #expect(office.sessions?.ended == [])
         #expect(
             try await office.said(.passwd, "ann", password: "other")
                 == ["password of user 'ann' changed", "all sessions of the user ended"])
-        #expect(office.accounts.all["ann"]?.hash == "other" && office.accounts.all["ann"]?.name == "Ann")
+        let ann = try await office.accounts.record(for: "ann")
+        #expect(ann?.hash == "other" && ann?.name == "Ann")
     }
 
     @Test(arguments: [UserAdministration.Action.passwd, .disable])
     func `invalidates a login in progress`(action: UserAdministration.Action) async throws {
-        let office = Office()
+        let office = try await Office()
         _ = try await office.said(.add, "ann")
         let fence = LoginFence(store: office.store, keyPrefix: "test:")
         let start = try await fence.start()
-        #expect(!(try await fence.wasOvertaken(start, "usr_1", provider: "password")))
+        #expect(!(try await fence.wasOvertaken(start, office.ann, provider: "password")))
         _ = try await office.said(action, "ann")
-        #expect(try await fence.wasOvertaken(start, "usr_1", provider: "password"))
-        #expect(!(try await fence.wasOvertaken(try await fence.start(), "usr_1", provider: "password")))
+        #expect(try await fence.wasOvertaken(start, office.ann, provider: "password"))
+        #expect(!(try await fence.wasOvertaken(try await fence.start(), office.ann, provider: "password")))
     }
 
     @Test func `ends every session of the account when the password changes or the user is disabled`() async throws {
-        let office = Office()
+        let office = try await Office()
         _ = try await office.said(.add, "ann")
         _ = try await office.said(.disable, "ann")
         _ = try await office.said(.passwd, "ann")
-        #expect(office.sessions?.ended == ["usr_1", "usr_1"] && office.forgotten.value == ["usr_1", "usr_1"])
+        #expect(office.sessions?.ended == [office.ann, office.ann])
+        #expect(office.forgotten.value == [office.ann, office.ann])
     }
 
     @Test func `reports that sessions stay valid if they are not shared`() async throws {
-        let office = Office(sessions: nil)
+        let office = try await Office(sessions: nil)
         _ = try await office.said(.add, "ann")
         #expect(try await office.said(.disable, "ann").last?.hasPrefix("note: ") == true)
         #expect(try await office.said(.enable, "ann").count == 1)
     }
 
     @Test func `rejects invalid actions as wrong usage, without reading a password`() async throws {
-        let office = Office()
+        let office = try await Office()
         _ = try await office.said(.add, "ann")
         let rows: [(UserAdministration.Action, String, ErrorCode)] = [
             (.add, "ANN", "user.duplicate"), (.passwd, "bob", "user.unknown"), (.disable, "bob", "user.unknown"),
@@ -295,33 +228,32 @@ private struct Office {
         }
         let short = await office.failure(.passwd, "ann", password: "xy")
         #expect(short?.0 == "lenient.refused" && short?.1 == .usage)
-        #expect(office.accounts.all["ann"]?.hash == "secret")
+        #expect(try await office.accounts.record(for: "ann")?.hash == "secret")
     }
 
     @Test func `distinguishes outages from wrong usage`() async throws {
-        let outage = AccountError("accounts.timeout", .unavailable, "no reply")
-        let down = Office(accounts: FewAccounts(outage: outage))
+        let down = try await Office(isOpen: false)
         for action in UserAdministration.Action.allCases where action != .unlock {
             let failure = await down.failure(action, "ann")
-            #expect(failure?.0 == "accounts.timeout" && failure?.1 == .unavailable)
+            #expect(failure?.0 == .accountsNotStarted && failure?.1 == .unavailable)
         }
         let rows: [(AuthenticationError, ExitCode)] = [
             (.malformed("x.y"), .usage), (AuthenticationError("x.y", .notFound), .configuration),
             (.unavailable("x.y"), .internalFault),
         ]
         for (error, exit) in rows {
-            let failure = await Office(maker: LenientMaker(failure: error)).failure(.add, "ann")
+            let failure = try await Office(maker: LenientMaker(failure: error)).failure(.add, "ann")
             #expect(failure?.0 == "x.y" && failure?.1 == exit)
         }
     }
 
     @Test func `deletes a user, ends the sessions, and says what is left of the account`() async throws {
-        let office = Office()
+        let office = try await Office()
         for name in ["ann", "bob"] { _ = try await office.said(.add, name) }
         let lines = try await office.said(.delete, "ANN")
         #expect(lines.first == "user 'ann' deleted" && lines.last == "all sessions of the user ended")
-        #expect(lines.count == 3 && lines[1].contains("only identity of account usr_1"))
-        #expect(office.sessions?.ended == ["usr_1"] && office.forgotten.value == ["usr_1"])
+        #expect(lines.count == 3 && lines[1].contains("only identity of account \(office.ann)"))
+        #expect(office.sessions?.ended == [office.ann] && office.forgotten.value == [office.ann])
         #expect(try await office.said(.delete, "bob") == ["user 'bob' deleted"])
         #expect(try await office.said(.list) == [])
         let again = await office.failure(.delete, "ann")
@@ -329,19 +261,19 @@ private struct Office {
     }
 
     @Test func `shows a user with the account`() async throws {
-        let office = Office()
+        let office = try await Office()
         for name in ["Ann", "bob"] { _ = try await office.said(.add, name) }
-        #expect(try await office.said(.show, "ann") == ["Ann\tactive\taccount usr_1"])
+        #expect(try await office.said(.show, "ann") == ["Ann\tactive\taccount \(office.ann)"])
         #expect(try await office.said(.show, "bob") == ["bob\tactive\tno account yet"])
         let shown = try await office.administration.perform(.show, name: "ann") { Secret("") }
         #expect(
-            shown.json == ["name": "ann", "display_name": "Ann", "state": "active", "subject": "usr_1"])
+            shown.json == ["name": "ann", "display_name": "Ann", "state": "active", "subject": .string(office.ann)])
         let disabled = try await office.administration.perform(.disable, name: "ann") { Secret("") }
         #expect(disabled.json == ["name": "ann", "action": "disabled", "sessions": "ended"])
     }
 
     @Test func `lists users in pages, and the disabled ones`() async throws {
-        let office = Office()
+        let office = try await Office()
         for name in ["a", "b", "c", "d"] { _ = try await office.said(.add, name) }
         _ = try await office.said(.disable, "c")
         func listed(_ filter: UserAdministration.Filter) async throws -> [String] {
@@ -355,22 +287,22 @@ private struct Office {
     }
 
     @Test func `unlocks only where attempts are counted in a shared store`() async throws {
-        let office = Office()
+        let office = try await Office()
         let failure = await office.failure(.unlock, "ann")
         #expect(failure?.0 == "user.store_not_shared" && failure?.1 == .configuration)
     }
 
     @Test func `reports a change whose sessions could not be ended`() async throws {
-        let office = Office(sessions: EndedSessions(outage: SessionError("session.store_down", .unavailable)))
+        let office = try await Office(sessions: EndedSessions(outage: SessionError("session.store_down", .unavailable)))
         _ = try await office.said(.add, "ann")
         let failure = await office.failure(.disable, "ann")
         #expect(failure?.0 == "session.store_down" && failure?.1 == .unavailable)
-        #expect(office.accounts.all["ann"]?.isDisabled == true)
+        #expect(try await office.accounts.record(for: "ann")?.isDisabled == true)
     }
 
     @Test func `prints no control characters of a name`() async throws {
-        let office = Office()
-        let user = UserRecord(name: "a\u{1B}[2J\nb", key: "a", hash: "", isDisabled: false)
+        let office = try await Office()
+        let user = UserRecord(name: "a\u{1B}[2J\nb", key: "a", hash: "x", isDisabled: false)
         try await office.accounts.addUser(user, at: UnixTime(seconds: 0))
         #expect(try await office.said(.list) == ["a?[2J?b\tactive"])
     }

@@ -114,7 +114,7 @@ struct Publications: Sendable {
 
 /// An account store in a file, with everything that works on it.
 struct Stage {
-    let store: any AccountDatabase
+    let store: AccountStore
     let time: SimulatedTime
     let sessions = ScriptedSessions()
     let published = Publications()

@@ -13,7 +13,7 @@ import Testing
 @Suite struct `Over real stores` {
     /// Runs a test with an account store in a folder of its own.
     private func withStand(
-        maximumPerSubject: Int = 10, _ body: (Stand, any AccountStoring) async throws -> Void
+        maximumPerSubject: Int = 10, _ body: (Stand, AccountStore) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
         let engine = SQLiteEngine(
@@ -66,8 +66,7 @@ import Testing
 
     @Test func `an identity may name its account, or have none`() async throws {
         try await withStand { stand, accounts in
-            let store = try #require(accounts as? AccountStore)
-            let subjects = AccountSubjects(accounts: store, directory: store, clock: .system)
+            let subjects = AccountSubjects(accounts: accounts, clock: .system)
             let now = UnixTime(seconds: 0)
             func identity(_ subject: String, _ source: SubjectSource) -> Identity {
                 Identity(
@@ -90,17 +89,18 @@ import Testing
             #expect(await resolve(subject) == subject)
             // No account was created for any of them.
             #expect(await resolve("usr_none") == "rejected account.deleted")
-            #expect(try await store.accounts(from: "", AccountFilter(), limit: 9).accounts.map(\.subject) == [subject])
-            _ = try await store.changeClaims(of: subject, by: ClaimPatch(["role": "staff"]))
+            #expect(
+                try await accounts.accounts(from: "", AccountFilter(), limit: 9).accounts.map(\.subject) == [subject])
+            _ = try await accounts.changeClaims(of: subject, by: ClaimPatch(["role": "staff"]))
             let resolved = try await subjects.subject(of: identity(subject, .existingAccount), provider: "keys")
             #expect(resolved.claims.account == ["role": "staff"])
-            try await store.setDisabled(account: subject, at: now)
+            try await accounts.setDisabled(account: subject, at: now)
             #expect(await resolve(subject) == "denied account.disabled")
-            try await store.setDisabled(account: subject, at: nil)
+            try await accounts.setDisabled(account: subject, at: nil)
             #expect(await resolve(subject) == subject)
-            _ = try await store.life.requestDeletion(of: subject, reason: "user", DeletionPolicy(), at: 1_000)
+            _ = try await accounts.life.requestDeletion(of: subject, reason: "user", DeletionPolicy(), at: 1_000)
             #expect(await resolve(subject) == "rejected account.deleted")
-            await store.shutdown()
+            await accounts.shutdown()
             #expect(await resolve(subject) == "unavailable accounts.stopped")
         }
     }

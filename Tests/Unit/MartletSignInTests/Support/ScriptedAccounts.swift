@@ -28,8 +28,7 @@ final class ScriptedAccounts: AccountStoring {
         set { state.withLock { $0.callsLeft = newValue } }
     }
 
-    func start() async throws(AccountError) {}
-    func shutdown() async {}
+    let health = AccountHealth(state: .ready)
 
     func signIn(
         _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, issuedAt: UnixTime?,
@@ -55,9 +54,17 @@ final class ScriptedAccounts: AccountStoring {
             .map { Account(subject: $0.subject, storedClaims: $0.kept, isNew: false) }
     }
 
+    func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
+        try count()
+        return state.value.entries.first { $0.subject == subject }.map {
+            AccountRecord(
+                subject: subject, createdAt: UnixTime(seconds: 1), disabledAt: nil, storedClaims: $0.kept)
+        }
+    }
+
     func link(
-        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime?, keeping claims: JSONObject,
-        at now: UnixTime
+        _ identity: AccountIdentity, to subject: String, askedBySessionOf start: UnixTime? = nil,
+        keeping claims: JSONObject, at now: UnixTime
     ) async throws(AccountError) {
         try count()
         let error: AccountError? = state.withLock { state in
@@ -123,9 +130,6 @@ final class ScriptedAccounts: AccountStoring {
         try count()
         return patch.changes
     }
-    func changeClaims(
-        of subject: String, provider: String, by patch: ClaimPatch
-    ) async throws(AccountError) -> Bool { false }
 
     /// When each identity of each account was last used for a login.
     private let logins = Box<[String: UnixTime]>([:])
@@ -139,28 +143,12 @@ final class ScriptedAccounts: AccountStoring {
         if isUnavailable { throw AccountError("accounts.unavailable", .unavailable, "") }
     }
 
-    // Password users are not used by the endpoints.
-
-    private static let outage = AccountError("accounts.unavailable", .unavailable, "")
-    private static let noStore = StoreError(code: "accounts.unavailable", message: "")
-
     func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
         try count()
         guard state.withLock({ $0.users.insert(user.key).inserted }) else {
             throw AccountError(.accountsDuplicateUser, .duplicateUser, "")
         }
     }
-    func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.outage }
-    func setProved(_ key: String, at now: UnixTime) async throws(AccountError) { throw Self.outage }
-    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.outage }
-    func users(
-        after start: String, onlyDisabled: Bool, limit: Int
-    ) async throws(AccountError) -> [UserRecord] { throw Self.outage }
-    func record(for key: String) async throws(StoreError) -> UserRecord? { throw Self.noStore }
-    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
-        throw Self.noStore
-    }
-    func removeRecord(for key: String) async throws(StoreError) -> Bool { throw Self.noStore }
 }
 
 extension ScriptedAccounts.Entry {

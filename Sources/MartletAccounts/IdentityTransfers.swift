@@ -1,4 +1,3 @@
-package import MartletCore
 package import MartletProvider
 
 /// An identity as a transfer to another team of developers finds it.
@@ -61,37 +60,4 @@ package enum RekeyOutcome: Sendable, Hashable {
     case conflict
     /// The user's account at the issuer is gone.
     case deleted
-}
-
-/// An account store with transfers of identities.
-package protocol IdentityTransferHolding: Sendable {
-    var transfers: any IdentityTransferStoring { get }
-}
-
-/// Transfers of identities between teams of developers, whose subjects of a user differ.
-///
-/// Every method throws `unavailable` while the store is.
-package protocol IdentityTransferStoring: Sendable {
-    /// A page of a provider's identities, by their ids; those of deleted accounts are left out.
-    /// - Parameters:
-    ///   - id: the last id of the previous page; empty for the first.
-    ///   - team: only identities that were exported to this team; `nil` for all.
-    func transferableIdentities(
-        of provider: String, to team: String?, after id: String, limit: Int
-    ) async throws(AccountError) -> [TransferableIdentity]
-    /// The identity of a subject; `nil` if there is none.
-    func transferableIdentity(
-        of provider: String, subject: String
-    ) async throws(AccountError) -> TransferableIdentity?
-    /// Records a transfer subject, unless the identity has changed; its state is `transferred` from now on, and it is not
-    /// checked.
-    func noteExported(
-        _ identity: TransferableIdentity, of provider: String, as transfer: IdentityTransfer, at now: UnixTime
-    ) async throws(AccountError) -> ExportOutcome
-    /// Gives an exported identity its subject at the new team, in one transaction, once. The grants of the old team are
-    /// dropped; the old subject still leads to the account.
-    /// - Parameter now: milliseconds since 1970.
-    func rekey(
-        _ transfer: IdentityTransfer, of provider: String, to subject: String, at now: Int64
-    ) async throws(AccountError) -> RekeyOutcome
 }

@@ -1,10 +1,5 @@
 package import MartletProvider
 
-/// A store that has the API keys of providers.
-package protocol APIKeyHolding: Sendable {
-    var keys: APIKeyStores { get }
-}
-
 /// The API keys of an account store, those of each provider apart.
 package struct APIKeyStores: Sendable {
     private let make: @Sendable (String) -> any APIKeyStoring

@@ -1,7 +1,5 @@
 package import MartletCore
-package import MartletEvents
 package import MartletJSON
-package import MartletProvider
 
 /// What is known of an identity at its issuer.
 package enum IdentityState: Int64, Sendable, CaseIterable {
@@ -187,115 +185,6 @@ package struct PendingRevocations: Sendable, Equatable {
     package var oldest: Int64?
 
     package init() {}
-}
-
-/// An account store with the state of its identities.
-package protocol IdentityLifeHolding: Sendable {
-    var life: any IdentityLifeStoring { get }
-}
-
-/// The state of identities after their login: grants, notifications, checks, and the deletion of accounts.
-///
-/// Times are milliseconds since 1970 where nothing else is said. Every method throws `unavailable` while the store is.
-package protocol IdentityLifeStoring: Sendable {
-    // Logins.
-
-    /// Records that the issuer has confirmed an identity, and its grant.
-    /// - Returns: whether the claims of the account have changed; `nil` if the credential was issued before the identity
-    ///   was revoked, and nothing was recorded.
-    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation?
-    /// Takes a pending deletion of an account back; `false` if there is none.
-    func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool
-    /// The states of an account's identities, oldest first.
-    func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus]
-
-    // Notifications.
-
-    /// Files a notification and applies it, in one transaction.
-    /// - Parameter deletion: what to do with an account whose last identity is gone.
-    func file(
-        _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
-    ) async throws(AccountError) -> FiledNotification
-    /// Removes notifications that were filed before an instant, and the marks of sessions that ended before it; a
-    /// repeated notification is rejected as expired by then.
-    /// - Parameter departure: older marks of identities that have left their accounts are removed, too.
-    func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError)
-
-    // Deletion.
-
-    /// Schedules the deletion of an account; its sessions end immediately.
-    /// - Parameter headStart: how long the caller has to do the jobs before any other process does, in milliseconds.
-    /// - Returns: what is to be done now; empty if it is scheduled already.
-    /// - Throws: `notFound`, `unavailable`.
-    func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
-    ) async throws(AccountError) -> [AccountJob]
-
-    // Checks.
-
-    /// The identities of a provider whose check is due, the longest due first; each once.
-    func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck]
-    /// Moves the next check of an identity before this one is made; `false` if another instance was first.
-    func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool
-    /// Records that an identity's grant is valid.
-    func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError)
-    /// Records that an identity's grant was revoked, and what follows.
-    func noteRevoked(
-        _ check: DueCheck, of provider: String, reason: String, at now: Int64
-    ) async throws(AccountError) -> [AccountJob]
-
-    // Jobs.
-
-    /// The jobs that are due, the longest due first.
-    func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob]
-    /// Removes a job that is done.
-    func finish(_ job: AccountJob) async throws(AccountError)
-    /// Counts a failed attempt.
-    func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError)
-    /// Records the end of sessions as events, once for each job and once for each session.
-    /// - Parameter isLast: whether the job has no further sessions.
-    func noteSessions(
-        _ sessions: [EndedSession], of job: AccountJob, isLast: Bool, at now: Int64
-    ) async throws(AccountError)
-    /// Deletes an account whose deletion is due: what is left are the jobs that revoke its grants.
-    func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
-    /// Removes a job that revoked a grant; with the account's last one the deletion is complete.
-    func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
-    /// Records that a grant could not be revoked for as long as the policy says: the deletion is complete, but the job
-    /// stays.
-    func abandonRevocation(
-        _ job: AccountJob, _ policy: DeletionPolicy, until instant: Int64, reason: String, at now: Int64
-    ) async throws(AccountError)
-    /// Counts the revocations that have not succeeded.
-    func pendingRevocations() async throws(AccountError) -> PendingRevocations
-
-    // Events.
-
-    /// Whether a webhook gets events of a type.
-    func isSubscribed(to type: EventType) -> Bool
-    /// Records an event, if a webhook gets it.
-    func record(_ type: EventType, of subject: String, data: JSONObject, at now: Int64) async throws(AccountError)
-    /// Records that sessions are about to end: the job that ends them.
-    /// - Parameter end: which sessions, and why.
-    func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob]
-
-    // Keys.
-
-    /// The canaries of the keys that grants have been encrypted with, by key id.
-    func canaries() async throws(AccountError) -> [String: String]
-    /// Stores the canary of a new key; an existing one stays.
-    func addCanary(_ text: String, of keyID: String) async throws(AccountError)
-    /// Whether a grant is encrypted with a key.
-    func isInUse(_ keyID: String) async throws(AccountError) -> Bool
-}
-
-extension IdentityLifeStoring {
-    /// Schedules the deletion of an account, for a process that does the jobs itself.
-    package func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
-    ) async throws(AccountError) -> [AccountJob] {
-        try await requestDeletion(of: subject, reason: reason, policy, at: now, headStart: LifeRules.headStart)
-    }
 }
 
 /// The provider that a notification came to.

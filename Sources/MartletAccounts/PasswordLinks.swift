@@ -1,4 +1,4 @@
-package import MartletCore
+internal import MartletCore
 package import MartletJSON
 
 /// What a one-time link that was mailed to an address is for; a link is good for nothing else.
@@ -86,35 +86,6 @@ package enum PasswordLinkLimits {
     package static let pause = Duration.seconds(60)
     /// The maximum number of stored links; beyond it the oldest are removed.
     package static let stored = SharedBound.storedLinks.total
-}
-
-/// The one-time links of an account store.
-///
-/// Only digests of the tokens are stored. A request does the same for every address: it counts, stores a link and
-/// records an event, of which what must not remain is removed in the same transaction.
-package protocol PasswordLinkStoring: Sendable {
-    /// Stores a link, and records the event `mail.requested` if a mail is due.
-    func request(
-        _ request: PasswordLinkRequest, at now: UnixTime
-    ) async throws(AccountError) -> PasswordLinkReceipt
-    /// The provider of a link that is valid; `nil` if there is none. The link stays valid.
-    func linkProvider(
-        of digest: String, for purpose: PasswordLinkPurpose, at now: UnixTime
-    ) async throws(AccountError) -> String?
-    /// Consumes a registration's link and adds its user.
-    /// - Parameters:
-    ///   - hash: that of the password which comes with the proof.
-    ///   - providers: those whose users have the name, by their names in `providers:`.
-    /// - Returns: `nil` if the link is not valid, or there is such a user already.
-    func register(
-        with digest: String, password hash: String, at providers: [String], now: UnixTime
-    ) async throws(AccountError) -> AddressProof?
-    /// Consumes a reset's link and sets the user's hash, unless the password was changed since the link was requested.
-    /// - Parameter providers: those whose users have the name, by their names in `providers:`.
-    /// - Returns: `nil` if the link is not valid.
-    func reset(
-        with digest: String, to hash: String, at providers: [String], now: UnixTime
-    ) async throws(AccountError) -> AddressProof?
 }
 
 /// The proof that a user has the mailbox that is the user's name: a link that was mailed there was used.
