@@ -29,6 +29,16 @@ public struct AppleProvider: LocallyVerifying {
         configuration.validate(into: &diagnostics)
     }
 
+    /// What the gateway needs for it.
+    public static func facts(_ configuration: AppleConfiguration) -> ProviderFacts {
+        var facts = ProviderFacts()
+        facts.grants = configuration.developer?.location
+        facts.notifications = configuration.notificationsLocation
+        facts.transfers = configuration.migration?.location
+        facts.redirects = configuration.redirectLocation
+        return facts
+    }
+
     public init(_ configuration: AppleConfiguration, context: ProviderContext) throws(ConfigurationError) {
         self.configuration = configuration
         self.context = context

@@ -15,9 +15,6 @@ public struct MTLSProvider: LocallyVerifying {
     private let trust: ClientTrust?
     private let issuer: String
 
-    /// There is nothing to check across fields.
-    public static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
-
     public init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {
         kind = configuration.identity
         issuer = context.name

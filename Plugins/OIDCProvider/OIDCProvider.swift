@@ -27,6 +27,13 @@ public struct OIDCProvider: LocallyVerifying {
         configuration.validate(into: &diagnostics)
     }
 
+    /// What the gateway needs for it.
+    public static func facts(_ configuration: OIDCConfiguration) -> ProviderFacts {
+        var facts = ProviderFacts()
+        facts.redirects = configuration.redirectLocation
+        return facts
+    }
+
     public init(_ configuration: OIDCConfiguration, context: ProviderContext) throws(ConfigurationError) {
         self.configuration = configuration
         self.context = context

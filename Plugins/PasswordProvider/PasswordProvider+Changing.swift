@@ -89,9 +89,7 @@ extension PasswordProvider: UserUnlocking {
             throw .unavailable("password.store_unavailable", cause: error)
         }
     }
-}
 
-extension PasswordProvider: ThrottlingReporting {
     /// The bans of a user.
     public func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling? {
         do throws(StoreError) {
@@ -100,9 +98,7 @@ extension PasswordProvider: ThrottlingReporting {
             throw .unavailable("password.store_unavailable", cause: error)
         }
     }
-}
 
-extension PasswordProvider {
     /// The user of the warning of a ban.
     public func loggedName(of subject: String) -> String? { Throttle.loggedName(of: Array(subject.utf8)) }
 }

@@ -43,6 +43,13 @@ public struct PasswordProvider: Provider {
         configuration.validate(into: &diagnostics)
     }
 
+    /// What the gateway needs for it.
+    public static func facts(_ configuration: PasswordConfiguration) -> ProviderFacts {
+        var facts = ProviderFacts()
+        facts.storesUsers = configuration.storesRecords
+        return facts
+    }
+
     public init(_ configuration: PasswordConfiguration, context: ProviderContext) throws(ConfigurationError) {
         switch configuration.users.value {
         case .accounts:

@@ -21,9 +21,6 @@ public struct SignedProvider: LocallyVerifying, RequestInspecting {
     private let policy: RequestSignaturePolicy
     private let context: ProviderContext
 
-    /// There is nothing to check across fields.
-    public static func validate(_ configuration: SignedConfiguration, into diagnostics: inout Diagnostics) {}
-
     public init(_ configuration: SignedConfiguration, context: ProviderContext) throws(ConfigurationError) {
         keys = configuration.keys
         policy = configuration.policy

@@ -29,6 +29,13 @@ public struct WeChatProvider: SigningIn {
         configuration.validate(into: &diagnostics)
     }
 
+    /// What the gateway needs for it.
+    public static func facts(_ configuration: WeChatConfiguration) -> ProviderFacts {
+        var facts = ProviderFacts()
+        facts.redirects = configuration.redirectLocation
+        return facts
+    }
+
     public init(_ configuration: WeChatConfiguration, context: ProviderContext) throws(ConfigurationError) {
         self.init(configuration, context: context) { try? await Task.sleep(for: $0) }
     }

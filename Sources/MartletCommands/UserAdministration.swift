@@ -65,10 +65,8 @@ struct UserAdministration {
     let clock: Clock
     /// Ends sessions of running gateways; `nil` if they are not in a shared store.
     let ending: SessionEnding?
-    /// Ends the throttling of users; `nil` if attempts are not counted in a shared store.
-    var unlocking: (any UserUnlocking)?
-    /// Says whether a user is throttled; `nil` if attempts are not counted in a shared store.
-    var throttling: (any ThrottlingReporting)?
+    /// Says whether a user is throttled, and ends it; `nil` if attempts are not counted in a shared store.
+    var throttling: (any UserUnlocking)?
     /// How access lines name a subject; `nil` if they do not.
     var loggedSubject: @Sendable (String) -> String? = { _ in nil }
     /// `nil` if the provider sends no mails to users.
@@ -239,7 +237,7 @@ struct UserAdministration {
     }
 
     private func unlock(_ key: String) async throws(StartError) -> Outcome {
-        guard let unlocking else {
+        guard let throttling else {
             throw StartError(
                 code: "user.store_not_shared",
                 message: "with the store memory: attempts are counted in the memory of the running gateway",
@@ -247,8 +245,8 @@ struct UserAdministration {
         }
         let found: UserThrottling?
         do throws(AuthenticationError) {
-            found = try await throttling?.throttling(of: key)
-            try await unlocking.unlock(key)
+            found = try await throttling.throttling(of: key)
+            try await throttling.unlock(key)
         } catch {
             throw StartError(
                 code: error.code, message: "the store is unavailable; the user may still be throttled",

@@ -58,8 +58,7 @@ struct UserCommand: Command {
             administration.mailing = mailing(blueprint, maker.making, accounts, services)
             administration.loggedSubject = { blueprint.loggedSubject($0) }
             if let store, let handle = try handle(blueprint, maker.name, store, services) {
-                administration.unlocking = handle.userUnlocking
-                administration.throttling = handle.throttlingReporting
+                administration.throttling = handle.userUnlocking
             }
             try await perform(administration)
         }

@@ -16,18 +16,6 @@ public struct ProviderGrant: Sendable {
     }
 }
 
-/// A configuration whose provider may return grants, which need a place in the account store.
-public protocol GrantConfiguring: ConfigurationDecodable {
-    /// The position of the key because of which grants are returned; `nil` if none are.
-    var grantLocation: SourceLocation? { get }
-}
-
-/// A configuration whose provider may accept notifications, which need the account store.
-public protocol NotificationConfiguring: ConfigurationDecodable {
-    /// The position of the key that turns notifications on; `nil` if they are off.
-    var notificationsLocation: SourceLocation? { get }
-}
-
 /// How often a provider's grants are checked.
 public struct CheckSchedule: Sendable, Hashable {
     /// The minimum time between two checks of one identity.

@@ -26,8 +26,37 @@ public protocol Provider: Sendable {
     /// Checks across fields. Pure: no I/O, no state.
     static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics)
 
+    /// What the gateway has to have for a provider of this configuration. Pure.
+    static func facts(_ configuration: Configuration) -> ProviderFacts
+
     /// Builds the provider. No I/O.
     init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError)
+}
+
+extension Provider {
+    /// Nothing.
+    public static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    /// None.
+    public static func facts(_ configuration: Configuration) -> ProviderFacts { ProviderFacts() }
+}
+
+/// What is known of a provider before it is built, because the gateway has to have something for it; none by default.
+///
+/// Positions are those of the keys of its block that turn something on, for errors; `nil` if it is off.
+public struct ProviderFacts: Sendable {
+    /// Returns grants with logins, which are stored encrypted: `accounts.key_file`.
+    public var grants: SourceLocation?
+    /// Accepts notifications, which concern accounts: `accounts`.
+    public var notifications: SourceLocation?
+    /// Recognizes users of another team, who keep their accounts: `accounts`.
+    public var transfers: SourceLocation?
+    /// Signs browsers in by redirect: `browser`.
+    public var redirects: SourceLocation?
+    /// Whether its users are in the account store, so that they can be created: `browser.register` needs such a one.
+    public var storesUsers = false
+
+    public init() {}
 }
 
 /// A provider that verifies the credential of a request.

@@ -41,16 +41,7 @@ package import MartletConfig
 /// A provider whose configuration is valid but which is not built yet.
 @frozen package struct PreparedProvider: Sendable {
     package let name: String
-    /// The position of the key because of which it returns grants; `nil` if it returns none.
-    package let grantLocation: SourceLocation?
-    /// The position of the key that turns notifications on; `nil` if they are off.
-    package let notificationsLocation: SourceLocation?
-    /// The position of the key because of which users of another team are recognized; `nil` if they are not.
-    package let transferLocation: SourceLocation?
-    /// The position of the key that turns sign-in by redirect on; `nil` if it is off.
-    package let redirectLocation: SourceLocation?
-    /// Whether users with a name and a password can be created.
-    package let storesRecords: Bool
+    package let facts: ProviderFacts
     /// What its calls are limited to; `nil` if they run beside others.
     package var bulkhead: BulkheadLimits?
     private let buildProvider:
@@ -58,11 +49,7 @@ package import MartletConfig
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
-        grantLocation = (configuration as? any GrantConfiguring)?.grantLocation
-        notificationsLocation = (configuration as? any NotificationConfiguring)?.notificationsLocation
-        transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
-        redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
-        storesRecords = (configuration as? any UserConfiguring)?.storesRecords ?? false
+        facts = Plugin.facts(configuration)
         buildProvider = { (context, bulkhead, previous) throws(ConfigurationError) in
             ProviderHandle(
                 try Plugin(configuration, context: context), name: name, bulkhead: bulkhead, replacing: previous)

@@ -1,12 +1,11 @@
 package import MartletCore
 
-/// A built provider with its capabilities; those that serve requests are looked up once.
+/// A built provider with its capabilities, each of which is looked up once.
 // lint:large-type one property for each capability of a provider
 package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
     package let kind: ProviderKind
-    private let provider: any Provider
     package let authenticating: (any Authenticating)?
     package let local: (any LocallyVerifying)?
     /// The same, if an event loop may call it directly.
@@ -32,6 +31,11 @@ package final class ProviderHandle: Sendable {
     /// `nil` if no browser can sign in by redirect.
     package let redirecting: (any Redirecting)?
     package let selfServing: (any PasswordSelfServing)?
+    package let userCreating: (any UserCreating)?
+    package let userUnlocking: (any UserUnlocking)?
+    package let keyIssuing: (any APIKeyIssuing)?
+    package let transferring: (any Transferring)?
+    package let onlineChecking: (any OnlineChecking)?
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
     /// What is counted of the credentials of requests that it verified, and of logins.
@@ -50,7 +54,6 @@ package final class ProviderHandle: Sendable {
         let counted = previous.flatMap { $0.kind == Plugin.kind ? $0 : nil }
         verifications = counted?.verifications ?? CallRecorder()
         logins = counted?.logins ?? CallRecorder()
-        self.provider = provider
         authenticating = provider as? any Authenticating
         // On a thread of others, it could block them.
         local = bulkhead == nil ? provider as? any LocallyVerifying : nil
@@ -72,6 +75,11 @@ package final class ProviderHandle: Sendable {
             BrowserKind.allCases.contains { redirecting.redirectFlow(in: $0) != nil } ? redirecting : nil
         }
         selfServing = provider as? any PasswordSelfServing
+        userCreating = provider as? any UserCreating
+        userUnlocking = provider as? any UserUnlocking
+        keyIssuing = provider as? any APIKeyIssuing
+        transferring = provider as? any Transferring
+        onlineChecking = provider as? any OnlineChecking
         accepts = authenticating?.accepts ?? []
     }
 
@@ -113,13 +121,4 @@ package final class ProviderHandle: Sendable {
 
     /// An identity of the provider, as the gateway may reuse it.
     package func scoped(_ identity: Identity) -> Identity { readsHead ? identity.forOneRequest : identity }
-
-    // MARK: Capabilities that commands use, and the start
-
-    package var onlineChecking: (any OnlineChecking)? { provider as? any OnlineChecking }
-    package var userCreating: (any UserCreating)? { provider as? any UserCreating }
-    package var keyIssuing: (any APIKeyIssuing)? { provider as? any APIKeyIssuing }
-    package var userUnlocking: (any UserUnlocking)? { provider as? any UserUnlocking }
-    package var throttlingReporting: (any ThrottlingReporting)? { provider as? any ThrottlingReporting }
-    package var transferring: (any Transferring)? { provider as? any Transferring }
 }

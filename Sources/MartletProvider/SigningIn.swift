@@ -1,4 +1,3 @@
-public import MartletConfig
 public import MartletCore
 public import MartletJSON
 
@@ -205,14 +204,6 @@ public protocol Unlinking: Provider {
     func unlink(_ subject: String) async throws(AuthenticationError)
 }
 
-/// A provider that can end the throttling of a user: `martlet user unlock`.
-public protocol UserUnlocking: Provider {
-    /// Ends the bans of a user, and forgets the attempts.
-    /// - Parameter name: the canonical name.
-    /// - Throws: `unavailable` if the store that instances share is unavailable.
-    func unlock(_ name: String) async throws(AuthenticationError)
-}
-
 /// The throttling of a user after too many failed attempts.
 public struct UserThrottling: Sendable, Equatable {
     /// For how long attempts are rejected that come from networks unknown for the user; `nil` if they are not.
@@ -226,8 +217,12 @@ public struct UserThrottling: Sendable, Equatable {
     }
 }
 
-/// A provider that can say whether a user is throttled.
-public protocol ThrottlingReporting: Provider {
+/// A provider that throttles users after failed attempts, for `martlet user`: it can say whom, and end it.
+public protocol UserUnlocking: Provider {
+    /// Ends the bans of a user, and forgets the attempts.
+    /// - Parameter name: the canonical name.
+    /// - Throws: `unavailable` if the store that instances share is unavailable.
+    func unlock(_ name: String) async throws(AuthenticationError)
     /// The throttling of a user; `nil` if no attempt is rejected.
     /// - Parameter subject: the provider's subject, which is the canonical name.
     /// - Throws: `unavailable` if the store that instances share is unavailable.
@@ -235,11 +230,6 @@ public protocol ThrottlingReporting: Provider {
     /// How the provider's own log lines name a user; `nil` if none does.
     /// - Parameter subject: the provider's subject, which is the canonical name.
     func loggedName(of subject: String) -> String?
-}
-
-extension ThrottlingReporting {
-    /// `nil`.
-    public func loggedName(of subject: String) -> String? { nil }
 }
 
 /// A provider whose users can be created on the command line: `martlet user`.
@@ -252,10 +242,4 @@ public protocol UserCreating: Provider {
     func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord
     /// The canonical form of a name, the key of records; `nil` for a name that no user can have.
     func canonicalName(_ name: String) -> String?
-}
-
-/// A configuration whose provider may have users in the account store, who sign in with a name and a password.
-public protocol UserConfiguring: ConfigurationDecodable {
-    /// Whether its users are in the account store, so that they can be created.
-    var storesRecords: Bool { get }
 }

@@ -17,12 +17,6 @@ public struct IdentityTransfer: Sendable, Hashable {
     }
 }
 
-/// A configuration whose provider may recognize users of another team, which needs the account store.
-public protocol TransferConfiguring: ConfigurationDecodable {
-    /// The position of the key that turns it on; `nil` if it is off.
-    var transferLocation: SourceLocation? { get }
-}
-
 /// A provider whose issuer gives users another subject when the app moves to another team of developers.
 ///
 /// The old team exports each user and gets a transfer subject; the new team imports that and gets its own subject.

@@ -1,12 +1,10 @@
 public import MartletConfig
 internal import MartletCore
 public import MartletJOSE
-public import MartletProvider
+internal import MartletProvider
 
 /// The block of a provider whose `kind` is `apple`.
-public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring,
-    TransferConfiguring, RedirectConfiguring
-{
+public struct AppleConfiguration: ConfigurationDecodable {
     /// The client ids whose tokens are accepted, bundle IDs and Services IDs, that of `web` included; never empty.
     public let audiences: NonEmpty<Located<String>>
     /// The accepted values of `iss`, compared byte by byte.
@@ -255,9 +253,6 @@ extension AppleConfiguration {
                 "The team that the app belonged to before it moved to `team_id`; absent: it did not move."),
         ]).withSecret("private_key", required: false, "The P-256 private key of `key_id`, as PEM.")
     }
-
-    public var grantLocation: SourceLocation? { developer?.location }
-    public var transferLocation: SourceLocation? { migration?.location }
 
     /// Checks that span several fields or list entries.
     func validate(into diagnostics: inout Diagnostics) {

@@ -2,10 +2,10 @@ public import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
 internal import MartletJSON
-public import MartletProvider
+internal import MartletProvider
 
 /// The block of a provider whose `kind` is `oidc`.
-public struct OIDCConfiguration: ConfigurationDecodable, RedirectConfiguring {
+public struct OIDCConfiguration: ConfigurationDecodable {
     /// Where the keys of the issuer come from.
     enum Keys: Sendable {
         /// From the URL in the issuer's discovery document.

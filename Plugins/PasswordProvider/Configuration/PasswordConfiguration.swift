@@ -1,10 +1,10 @@
 public import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
-public import MartletProvider
+internal import MartletProvider
 
 /// The block of a provider whose `kind` is `password`.
-public struct PasswordConfiguration: ConfigurationDecodable, UserConfiguring {
+public struct PasswordConfiguration: ConfigurationDecodable {
     let users: Located<UsersSetting>
     let hash: HashSetting
     let throttle: ThrottleLimits
@@ -70,7 +70,7 @@ extension PasswordConfiguration {
     }
 
     /// Users in a file have no records.
-    public var storesRecords: Bool {
+    var storesRecords: Bool {
         if case .accounts = users.value { true } else { false }
     }
 

@@ -1,9 +1,9 @@
 public import MartletConfig
 internal import MartletCore
-public import MartletProvider
+internal import MartletProvider
 
 /// The block of a provider whose `kind` is `wechat`.
-public struct WeChatConfiguration: ConfigurationDecodable, RedirectConfiguring {
+public struct WeChatConfiguration: ConfigurationDecodable {
     /// The id that accounts are keyed by.
     public enum AccountKey: String, Sendable, CaseIterable, ConfigurationValue {
         /// The unionid if WeChat returns one, the openid until then.

@@ -76,9 +76,3 @@ public enum RedirectOutcome: Sendable {
     /// The user has cancelled at the other site.
     case cancelled
 }
-
-/// A configuration whose provider may sign users in by redirect, which needs the block `browser`.
-public protocol RedirectConfiguring: ConfigurationDecodable {
-    /// The position of the key that turns redirects on; `nil` if they are off.
-    var redirectLocation: SourceLocation? { get }
-}

@@ -236,17 +236,17 @@ package struct Blueprint: Sendable {
         of providers: [PreparedProvider], _ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics
     ) {
         for provider in providers {
-            if let location = provider.grantLocation, accounts?.keys.isEmpty ?? true {
+            if let location = provider.facts.grants, accounts?.keys.isEmpty ?? true {
                 diagnostics.error(
                     .configMissingKey, at: location,
                     "provider '\(provider.name)' gets refresh tokens, which need accounts.key_file")
             }
-            if let location = provider.notificationsLocation, accounts == nil {
+            if let location = provider.facts.notifications, accounts == nil {
                 diagnostics.error(
                     .configMissingKey, at: location,
                     "notifications of provider '\(provider.name)' need accounts")
             }
-            if let location = provider.transferLocation, accounts == nil {
+            if let location = provider.facts.transfers, accounts == nil {
                 diagnostics.error(
                     .configMissingKey, at: location, "the migration of provider '\(provider.name)' needs accounts")
             }
@@ -257,7 +257,7 @@ package struct Blueprint: Sendable {
         _ browser: BrowserConfiguration, _ providers: [PreparedProvider], _ diagnostics: inout Diagnostics
     ) {
         guard let start = browser.start else { return }
-        let redirecting = providers.filter { $0.redirectLocation != nil }.map(\.name)
+        let redirecting = providers.filter { $0.facts.redirects != nil }.map(\.name)
         guard !redirecting.contains(where: { $0.hasSameBytes(as: start.value) }) else { return }
         diagnostics.error(
             .configBadValue, at: start.location,
@@ -269,7 +269,7 @@ package struct Blueprint: Sendable {
     private static func checkRegistration(
         _ browser: BrowserConfiguration, _ providers: [PreparedProvider], _ diagnostics: inout Diagnostics
     ) {
-        guard browser.registers, !providers.contains(where: \.storesRecords) else { return }
+        guard browser.registers, !providers.contains(where: \.facts.storesUsers) else { return }
         diagnostics.error(
             .configMissingKey, at: browser.registersLocation,
             "register: needs a provider for passwords whose users are in the account store")
