@@ -127,7 +127,4 @@ extension AccountError {
         .accountsNotLinked, .notFound, "the account has no identity of the provider")
     static let unknownUser = AccountError(.accountsUnknownUser, .notFound, "user not found")
     static let duplicateUser = AccountError(.accountsDuplicateUser, .duplicateUser, "user already exists")
-
-    /// The error as a `StoreError`.
-    var asStoreError: StoreError { StoreError(code: code, message: message) }
 }

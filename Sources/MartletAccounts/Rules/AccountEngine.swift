@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// A database engine that runs the account queries.
 protocol AccountEngine: Sendable {
     var dialect: Dialect { get }
@@ -10,6 +12,25 @@ protocol AccountEngine: Sendable {
     func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value
     /// Runs the steps in one transaction.
     func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value
+}
+
+extension AccountEngine {
+    /// Runs one read query, and decodes its rows.
+    func rows<Value: Sendable>(
+        _ query: Query, _ decode: @escaping @Sendable (Row) throws(AccountError) -> Value
+    ) async throws(AccountError) -> [Value] {
+        try await read(
+            ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].map(decode) })
+    }
+}
+
+extension StoreError {
+    /// Runs a call of the account store for those who expect `StoreError`.
+    static func mapping<Value>(
+        _ call: () async throws(AccountError) -> Value
+    ) async throws(StoreError) -> Value {
+        do { return try await call() } catch { throw StoreError(code: error.code, message: error.message) }
+    }
 }
 
 /// The SQL dialect of a database.

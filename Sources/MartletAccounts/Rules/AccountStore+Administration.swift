@@ -6,11 +6,7 @@ extension AccountStore {
     /// Finds an account; `nil` if there is none.
     package func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
         guard TextRules.isKey(subject) else { return nil }
-        return try await engine.read(
-            ReadOperation(queries: [Query(.account, .text(subject))]) { results throws(AccountError) in
-                guard let row = results[0].first else { return nil }
-                return try AccountStore.account(row)
-            })
+        return try await engine.rows(Query(.account, .text(subject)), AccountStore.account).first
     }
 
     /// Lists accounts by subject.
@@ -25,12 +21,8 @@ extension AccountStore {
         guard let query = AccountStore.list(from: start, filter, limit: limit) else {
             return AccountListPage(accounts: [], next: nil)
         }
-        return try await engine.read(
-            ReadOperation(queries: [query]) { results throws(AccountError) in
-                var accounts: [AccountRecord] = []
-                for row in results[0] { accounts.append(try AccountStore.account(row)) }
-                return AccountListPage(accounts: accounts, next: accounts.count < limit ? nil : accounts.last?.subject)
-            })
+        let accounts = try await engine.rows(query, AccountStore.account)
+        return AccountListPage(accounts: accounts, next: accounts.count < limit ? nil : accounts.last?.subject)
     }
 
     /// The query of a page; `nil` if no account can match.

@@ -16,13 +16,8 @@ extension AccountStore: OutboxStoring {
     /// The deliveries of a webhook that are due.
     package func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
         let query = Query(.outbox(.due), .text(hook), .integer(now), .integer(Int64(limit)))
-        return try await mapping { () async throws(AccountError) in
-            try await engine.read(
-                ReadOperation(queries: [query]) { results throws(AccountError) in
-                    var due: [DueDelivery] = []
-                    for row in results[0] { due.append(try AccountStore.delivery(row)) }
-                    return due
-                })
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(query, AccountStore.delivery)
         }
     }
 
@@ -74,15 +69,11 @@ extension AccountStore: OutboxStoring {
             }
         let query = Query(
             .outbox(.list), .integer(start), .text(hook ?? ""), .integer(number), .integer(Int64(limit)))
-        return try await mapping { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: [query]) { results throws(AccountError) in
-                    var entries: [OutboxEntry] = []
-                    for row in results[0] { entries.append(try AccountStore.entry(row)) }
-                    guard results[0].count >= limit, let last = results[0].last else {
-                        return OutboxPage(entries: entries, next: nil)
-                    }
-                    return OutboxPage(entries: entries, next: try last.integer(0))
+                    let next = results[0].count >= limit ? try results[0].last?.integer(0) : nil
+                    return OutboxPage(entries: try results[0].map(AccountStore.entry), next: next)
                 })
         }
     }
@@ -90,7 +81,7 @@ extension AccountStore: OutboxStoring {
     /// Counts what a webhook has not received.
     package func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
         let queries = [Query(.outbox(.states), .text(hook)), Query(.outbox(.oldest), .text(hook))]
-        return try await mapping { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: queries) { results throws(AccountError) in
                     var backlog = OutboxBacklog()
@@ -107,12 +98,10 @@ extension AccountStore: OutboxStoring {
     /// Makes the deliveries of an event due immediately.
     package func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
         let queries = [OutboxStatement.resend, .expedite].map { Query(.outbox($0), .text(id), .integer(now)) }
-        let hooks = try await mapping { () async throws(AccountError) in
+        let hooks = try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
                 .commit(queries) { results throws(AccountError) in
-                    var hooks: [String] = []
-                    for row in results[0] { hooks.append(try row.text(0)) }
-                    return hooks
+                    try results[0].map { row throws(AccountError) in try row.text(0) }
                 })
         }
         if !hooks.isEmpty { observers.signal() }
@@ -123,7 +112,7 @@ extension AccountStore: OutboxStoring {
     package func trim(to maximumEvents: Int) async throws(StoreError) -> Int {
         let limit = Int64(clamping: maximumEvents)
         let most = limit.addingReportingOverflow(AccountStore.removedAtOnce).partialValue
-        let excess = try await mapping { () async throws(AccountError) in
+        let excess = try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: [Query(.outbox(.count), .integer(most))]) { results throws(AccountError) in
                     guard let row = results[0].first else { throw .corrupt }
@@ -132,20 +121,15 @@ extension AccountStore: OutboxStoring {
         }
         guard excess > 0 else { return 0 }
         let removal = Query(.outbox(.removeOldest), .integer(excess))
-        return try await mapping { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(.commit([removal]) { $0[0].count })
         }
     }
 
     /// Drops deliveries to webhooks whose lease is not held.
     package func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
-        let known = try await mapping { () async throws(AccountError) in
-            try await engine.read(
-                ReadOperation(queries: [Query(.outbox(.hooks))]) { results throws(AccountError) in
-                    var known: [String] = []
-                    for row in results[0] { known.append(try row.text(0)) }
-                    return known
-                })
+        let known = try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(Query(.outbox(.hooks))) { row throws(AccountError) in try row.text(0) }
         }
         var dropped: [String: Int] = [:]
         for hook in known where !hooks.contains(where: { $0.hasSameBytes(as: hook) }) {
@@ -163,29 +147,16 @@ extension AccountStore: OutboxStoring {
         let query = Query(
             .outbox(.unattended), .text(hook), .text(WebhookDeliverer.leaseName(of: hook)), .integer(instant),
             .integer(AccountStore.droppedAtOnce))
-        return try await mapping { () async throws(AccountError) in
-            try await engine.read(
-                ReadOperation(queries: [query]) { results throws(AccountError) in
-                    var deliveries: [(number: Int64, event: String)] = []
-                    for row in results[0] { deliveries.append((try row.integer(0), try row.text(1))) }
-                    return deliveries
-                })
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(query) { row throws(AccountError) in
+                (number: try row.integer(0), event: try row.text(1))
+            }
         }
     }
 
     private func change(_ queries: [Query]) async throws(StoreError) {
-        try await mapping { () async throws(AccountError) in
+        try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(.commit(queries) { _ in })
-        }
-    }
-
-    private func mapping<Value>(
-        _ operation: () async throws(AccountError) -> Value
-    ) async throws(StoreError) -> Value {
-        do throws(AccountError) {
-            return try await operation()
-        } catch {
-            throw error.asStoreError
         }
     }
 
@@ -217,7 +188,7 @@ extension AccountStore: LeaseStoring {
     package func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
         let query = Query(
             .outbox(.acquireLease), .text(name), .text(owner), .integer(duration.wholeMilliseconds))
-        return try await mapping { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
         }
     }

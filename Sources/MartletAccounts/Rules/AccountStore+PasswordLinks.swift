@@ -26,8 +26,7 @@ extension AccountStore {
     ) async throws(AccountError) -> String? {
         guard TextRules.isKey(digest) else { return nil }
         let query = Query(.link(.find), .text(digest), .integer(purpose.rawValue), .integer(now.seconds))
-        return try await engine.read(
-            ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].first?.text(0) })
+        return try await engine.rows(query) { row throws(AccountError) in try row.text(0) }.first
     }
 
     /// Consumes a registration's link and adds its user.

@@ -47,12 +47,7 @@ extension AccountStore: UserRecordStoring {
         guard !start.utf8.contains(0) else { return [] }
         let query = Query(
             onlyDisabled ? .disabledUsers : .users, .text(start), .integer(Int64(clamping: max(limit, 1))))
-        return try await engine.read(
-            ReadOperation(queries: [query]) { results throws(AccountError) in
-                var records: [UserRecord] = []
-                for row in results[0] { records.append(try AccountStore.record(row)) }
-                return records
-            })
+        return try await engine.rows(query, AccountStore.record)
     }
 
     // The password provider expects `StoreError`.
@@ -60,35 +55,25 @@ extension AccountStore: UserRecordStoring {
     /// The user with a canonical name; `nil` if there is none.
     package func record(for key: String) async throws(StoreError) -> UserRecord? {
         guard TextRules.isKey(key) else { return nil }
-        do {
-            return try await engine.read(
-                ReadOperation(queries: [Query(.findUser, .text(key))]) { results throws(AccountError) in
-                    guard let row = results[0].first else { return nil }
-                    return try AccountStore.record(row)
-                })
-        } catch {
-            throw error.asStoreError
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(Query(.findUser, .text(key)), AccountStore.record).first
         }
     }
 
     /// Replaces the hash if it is still `old`; `false` if it was changed concurrently.
     package func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
         guard TextRules.isKey(key), !old.utf8.contains(0) else { return false }
-        do {
+        return try await StoreError.mapping { () async throws(AccountError) in
             try AccountStore.check(key, key, new)
             return try await update(Query(.replaceHash, .text(key), .text(old), .text(new), now))
-        } catch {
-            throw error.asStoreError
         }
     }
 
     /// Removes a user; `false` if there was none.
     package func removeRecord(for key: String) async throws(StoreError) -> Bool {
         guard TextRules.isKey(key) else { return false }
-        do {
-            return try await update(Query(.removeUser, .text(key)))
-        } catch {
-            throw error.asStoreError
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await update(Query(.removeUser, .text(key)))
         }
     }
 

@@ -269,12 +269,7 @@ package struct IdentityLifeStore: Sendable {
         _ statement: LifeStatement, _ values: Query.Value...,
         decoding decode: @escaping @Sendable (Row) throws(AccountError) -> Value
     ) async throws(AccountError) -> [Value] {
-        try await engine.read(
-            ReadOperation(queries: [Query(.life(statement), values)]) { results throws(AccountError) in
-                var list: [Value] = []
-                for row in results[0] { list.append(try decode(row)) }
-                return list
-            })
+        try await engine.rows(Query(.life(statement), values), decode)
     }
 }
 

@@ -26,7 +26,7 @@ package struct IdentityTransferStore: Sendable {
         let query =
             team.map { Query(.transfer(.identitiesOfTeam), page + [.text($0)]) }
             ?? Query(.transfer(.identities), page)
-        return try await read(query)
+        return try await engine.rows(query, TransferableIdentity.init)
     }
 
     /// The identity of a subject; `nil` if there is none.
@@ -34,16 +34,8 @@ package struct IdentityTransferStore: Sendable {
         of provider: String, subject: String
     ) async throws(AccountError) -> TransferableIdentity? {
         guard TextRules.isKey(subject) else { return nil }
-        return try await read(Query(.transfer(.identityOfSubject), .text(provider), .text(subject))).first
-    }
-
-    private func read(_ query: Query) async throws(AccountError) -> [TransferableIdentity] {
-        try await engine.read(
-            ReadOperation(queries: [query]) { results throws(AccountError) in
-                var list: [TransferableIdentity] = []
-                for row in results[0] { list.append(try TransferableIdentity(row)) }
-                return list
-            })
+        let query = Query(.transfer(.identityOfSubject), .text(provider), .text(subject))
+        return try await engine.rows(query, TransferableIdentity.init).first
     }
 
     /// Records a transfer subject, unless the identity has changed; its state is `transferred` from now on, and it is not

@@ -19,7 +19,7 @@ struct KeyStore: APIKeyStoring {
             .key(.add), .text(provider), .text(key.id), .text(Hexadecimal.text(key.digest)), .text(key.subject),
             .integer(key.isAccount ? 1 : 0), .text(StoredClaims.write(key.claims)), .text(Self.text(key.scopes)),
             .integer(key.createdAt.seconds), key.expiresAt.map { .integer($0.seconds) } ?? Self.none)
-        return try await call { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             guard TextRules.isKey(provider), TextRules.isKey(key.id), TextRules.isKey(key.subject) else {
                 throw .textInvalid
             }
@@ -29,20 +29,16 @@ struct KeyStore: APIKeyStoring {
 
     func key(_ id: String) async throws(StoreError) -> APIKeyRecord? {
         guard TextRules.isKey(id) else { return nil }
-        return try await call { () async throws(AccountError) in
-            try await engine.read(
-                ReadOperation(queries: [Query(.key(.find), .text(provider), .text(id))]) {
-                    results throws(AccountError) in try Self.records(results[0]).first
-                })
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(Query(.key(.find), .text(provider), .text(id)), Self.record).first
         }
     }
 
     func keys(after start: String, limit: Int) async throws(StoreError) -> [APIKeyRecord] {
         guard !start.utf8.contains(0) else { return [] }
         let query = Query(.key(.list), .text(provider), .text(start), .integer(Int64(clamping: max(limit, 1))))
-        return try await call { () async throws(AccountError) in
-            try await engine.read(
-                ReadOperation(queries: [query]) { results throws(AccountError) in try Self.records(results[0]) })
+        return try await StoreError.mapping { () async throws(AccountError) in
+            try await engine.rows(query, Self.record)
         }
     }
 
@@ -52,10 +48,10 @@ struct KeyStore: APIKeyStoring {
             Query(.key(.revoke), .text(provider), .text(id), .integer(now.seconds)),
             Query(.key(.find), .text(provider), .text(id)),
         ]
-        return try await call { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
                 .commit(lock + queries) { [lock] results throws(AccountError) in
-                    try Self.records(results[lock.count + 1]).first
+                    try results[lock.count + 1].first.map(Self.record)
                 })
         }
     }
@@ -67,10 +63,10 @@ struct KeyStore: APIKeyStoring {
         let query = Query(
             .key(.rotate), .text(provider), .text(id), .text(Hexadecimal.text(digest)),
             end.map { .integer($0.seconds) } ?? Self.none, .integer(now.seconds))
-        return try await call { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
                 .commit(lock + [query]) { [lock] results throws(AccountError) in
-                    try Self.records(results[lock.count]).first
+                    try results[lock.count].first.map(Self.record)
                 })
         }
     }
@@ -84,7 +80,7 @@ struct KeyStore: APIKeyStoring {
         while !rest.isEmpty {
             let batch = Array(rest.prefix(Self.batchSize))
             rest = rest.dropFirst(Self.batchSize)
-            try await call { () async throws(AccountError) in
+            try await StoreError.mapping { () async throws(AccountError) in
                 try await engine.transact(TransactionStep<Void>.commit(batch) { _ in })
             }
         }
@@ -97,7 +93,7 @@ struct KeyStore: APIKeyStoring {
             queries.append(
                 Query(.key(.changes), .text(provider), .integer(version), .integer(Int64(Self.pageSize))))
         }
-        return try await call { () async throws(AccountError) in
+        return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: queries) { results throws(AccountError) in
                     guard let row = results[0].first else { throw .corrupt }
@@ -106,7 +102,7 @@ struct KeyStore: APIKeyStoring {
                         return APIKeyChanges(version: current, keys: [], isComplete: true)
                     }
                     return APIKeyChanges(
-                        version: try last.integer(13), keys: try Self.records(results[1]),
+                        version: try last.integer(13), keys: try results[1].map(Self.record),
                         isComplete: results[1].count < Self.pageSize)
                 })
         }
@@ -123,12 +119,6 @@ extension KeyStore {
         engine.dialect == .postgresql ? [Query(.lock, .text("api keys\n\(provider)"))] : []
     }
 
-    private func call<Value>(
-        _ body: () async throws(AccountError) -> Value
-    ) async throws(StoreError) -> Value {
-        do { return try await body() } catch { throw error.asStoreError }
-    }
-
     private static func text(_ scopes: [String]) -> String {
         String(decoding: JSON.write(.array(scopes.map { .string($0) })), as: UTF8.self)
     }
@@ -138,12 +128,6 @@ extension KeyStore {
         let scopes = list.compactMap(\.string)
         guard scopes.count == list.count else { throw .corrupt }
         return scopes
-    }
-
-    private static func records(_ rows: [Row]) throws(AccountError) -> [APIKeyRecord] {
-        var records: [APIKeyRecord] = []
-        for row in rows { records.append(try record(row)) }
-        return records
     }
 
     private static func record(_ row: Row) throws(AccountError) -> APIKeyRecord {
