@@ -19,7 +19,7 @@ struct PluginOption {
         var registry = bundled
         var diagnostics = Diagnostics()
         let location = SourceLocation(file: "--plugin", line: 1, column: 1)
-        registry.libraries?.load(paths.map { Located(FilePath($0), at: location) }, into: &registry, &diagnostics)
+        registry.loadLibraries?(paths.map { Located(FilePath($0), at: location) }, &registry, &diagnostics)
         for warning in diagnostics.warnings { Output.error("martlet \(command): warning: \(Self.line(warning))\n") }
         if let error = diagnostics.errors.first { throw Failure(message: Self.line(error)) }
         return registry

@@ -13,7 +13,8 @@ package struct Program: Sendable {
     ///   - inherited: the sockets that the process was started with.
     package init(_ registry: ProviderRegistry, _ inherited: InheritedSockets = InheritedSockets()) {
         var registry = registry
-        registry.libraries = PluginLibraries()
+        let libraries = PluginLibraries()
+        registry.loadLibraries = { libraries.load($0, into: &$1, &$2) }
         self.registry = registry
         self.inherited = inherited
     }

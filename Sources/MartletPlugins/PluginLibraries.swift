@@ -5,7 +5,7 @@ package import MartletProvider
 
 /// The libraries of `plugins:` in this process. Each is inspected as bytes, tried in a process of its own, and then loaded
 /// once for the life of this process: configurations only choose among those that are loaded.
-package final class PluginLibraries: PluginLoading {
+package final class PluginLibraries: Sendable {
     /// A library that was loaded.
     private struct Known {
         let identity: LibraryFile.Identity

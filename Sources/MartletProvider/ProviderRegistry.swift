@@ -5,8 +5,9 @@ public struct ProviderRegistry: Sendable {
     private var factories: [ProviderKind: ProviderFactory] = [:]
     /// The kinds that were registered although they existed already; the first stays.
     package private(set) var conflicts: [ProviderKind] = []
-    /// Loads the libraries of `plugins:`; `nil` in programs without them.
-    package var libraries: (any PluginLoading)?
+    /// Loads the libraries of `plugins:`, with their positions, that are not loaded yet, and adds the providers of all of
+    /// them; errors say why a library cannot be used. `nil` in programs without libraries.
+    package var loadLibraries: (@Sendable ([Located<FilePath>], inout ProviderRegistry, inout Diagnostics) -> Void)?
 
     public init() {}
 
@@ -36,8 +37,8 @@ public struct ProviderRegistry: Sendable {
     /// Loads the libraries of `plugins:`, and adds their providers.
     /// - Returns: all kinds.
     package mutating func load(_ plugins: [PluginConfiguration], into diagnostics: inout Diagnostics) -> [String] {
-        if let libraries {
-            libraries.load(plugins.map(\.path), into: &self, &diagnostics)
+        if let loadLibraries {
+            loadLibraries(plugins.map(\.path), &self, &diagnostics)
         } else {
             for plugin in plugins {
                 diagnostics.error(.configNotSupported, at: plugin.path.location, "plugins: not supported here")
