@@ -35,6 +35,4 @@ enum SessionApplication {
 package struct SurplusSessions: Error {
     /// In the order in which they are to end.
     package let ids: [String]
-
-    package init(ids: [String]) { self.ids = ids }
 }

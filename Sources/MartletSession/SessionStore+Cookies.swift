@@ -2,11 +2,13 @@ package import MartletCore
 internal import MartletCrypto
 package import MartletProvider
 
-extension SessionStore: CookieSessionStoring {
+/// Sessions of browsers: they have one cookie token, and no other tokens. In everything else they are sessions like
+/// others: in lists, ends, limits, revocations and claims.
+extension SessionStore {
     /// An attempt that loses a race finds the winner's token; further attempts cover a store that lost writes.
     private static let attempts = 3
 
-    /// Creates a session with a cookie token.
+    /// Creates a session with a cookie token; the parameters are those of a session with other tokens.
     package func createCookie(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
         mark: ChangeMark?
@@ -19,11 +21,22 @@ extension SessionStore: CookieSessionStoring {
     }
 
     /// Ends the session that issued a cookie token, whether or not the token has been replaced.
+    /// - Parameter report: called before the session ends; `nil` without interest.
+    /// - Throws: `invalid` for a token that no live session has issued; `unavailable`.
     package func endSession(withCookie cookie: Secret, reporting report: EndReport?) async throws(SessionError) {
         try await endSession(with: cookie, .cookie, reporting: report)
     }
 
-    /// Replaces the cookie token immediately.
+    /// Replaces the cookie token immediately, because the rights of its session change: after another authentication, a
+    /// change of password, or a link.
+    ///
+    /// The tokens before it are accepted for the grace period, and get no replacement. Returns when this instance has
+    /// no cached copy of the session, and the other instances have been notified.
+    /// - Parameters:
+    ///   - proof: of another authentication; a proof older than the session's changes nothing.
+    ///   - address: the client's address: 16 bytes, or empty.
+    /// - Throws: `invalid`, with `session.token_expired` for a token that a privilege change has replaced before: the
+    ///   response then sets no cookie.
     package func reissue(
         _ cookie: Secret, renewedBy proof: SessionProof?, from address: [UInt8]
     ) async throws(SessionError) -> IssuedCookie {

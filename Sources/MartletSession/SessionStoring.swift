@@ -44,20 +44,6 @@ package struct IssuedTokens: Sendable {
     package let claimsVersion: Int64?
     /// Whether they are of use only with a proof of the client's key.
     package let isBound: Bool
-
-    package init(
-        accessToken: Secret, refreshToken: Secret, accessLifetime: Duration, refreshLifetime: Duration,
-        session: SessionReference, provider: String, claimsVersion: Int64? = nil, isBound: Bool = false
-    ) {
-        self.isBound = isBound
-        self.claimsVersion = claimsVersion
-        self.accessToken = accessToken
-        self.refreshToken = refreshToken
-        self.accessLifetime = accessLifetime
-        self.refreshLifetime = refreshLifetime
-        self.session = session
-        self.provider = provider
-    }
 }
 
 /// Identifies a session and its subject without being a credential.
@@ -105,8 +91,6 @@ package struct SessionSummary: Sendable, Equatable {
 package struct SessionPosition: Sendable, Equatable {
     /// Higher for sessions that were created later.
     let order: Int64
-
-    package init(order: Int64) { self.order = order }
 }
 
 /// A part of the list of a subject's sessions, newest first.
@@ -114,11 +98,6 @@ package struct SessionPage: Sendable {
     package let sessions: [SessionSummary]
     /// Where the next page starts; `nil` after the last one.
     package let next: SessionPosition?
-
-    package init(sessions: [SessionSummary], next: SessionPosition?) {
-        self.sessions = sessions
-        self.next = next
-    }
 }
 
 /// Receives a session that is about to end.

@@ -12,7 +12,7 @@ package struct BrowserSetup: Sendable {
     let cookies: GatewayCookies
     let crossSite: CrossSiteRule
     let returns: ReturnRule
-    let sessions: any CookieSessionStoring
+    let sessions: SessionStore
     let site: PageSite
     /// The images of pages, by the version in their path.
     let images: [String: PageLogo]
@@ -29,7 +29,7 @@ package struct BrowserSetup: Sendable {
     ///   - key: from which those of forms and of sign-ins in progress are derived.
     package init(
         _ configuration: BrowserConfiguration, files: PageFiles = PageFiles(), base: String,
-        sessions: any CookieSessionStoring, key: SharedKey
+        sessions: SessionStore, key: SharedKey
     ) {
         self.configuration = configuration
         self.base = base

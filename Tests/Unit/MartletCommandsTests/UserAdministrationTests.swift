@@ -3,13 +3,13 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 import MartletServer
-import MartletSession
 import MartletSignIn
 import MartletTesting
 import Testing
 
 @testable import MartletAccounts
 @testable import MartletCommands
+@testable import MartletSession
 
 /// Accepts passwords of at least three bytes, which are their own hashes; names are letters, stored in lower case.
 private struct LenientMaker: UserCreating {

@@ -5,10 +5,10 @@ import MartletEvents
 import MartletIO
 import MartletJSON
 import MartletProvider
-import MartletSession
 import MartletTesting
 
 @testable import MartletIdentities
+@testable import MartletSession
 
 /// An issuer that a test scripts.
 final class ScriptedIssuer: Refreshing, Revoking, Unlinking, SigningIn {

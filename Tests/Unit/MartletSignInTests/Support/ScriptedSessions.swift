@@ -1,8 +1,9 @@
 import MartletCore
 import MartletJSON
 import MartletProvider
-import MartletSession
 import MartletTesting
+
+@testable import MartletSession
 
 /// Simple sessions in memory that can become unavailable from the n-th call on.
 final class ScriptedSessions: SessionStoring {
@@ -184,6 +185,7 @@ extension ScriptedSessions.Entry {
     fileprivate var tokens: IssuedTokens {
         IssuedTokens(
             accessToken: Secret(access), refreshToken: Secret(refresh), accessLifetime: .seconds(900),
-            refreshLifetime: .seconds(5_184_000), session: reference, provider: provider)
+            refreshLifetime: .seconds(5_184_000), session: reference, provider: provider,
+            claimsVersion: nil, isBound: false)
     }
 }
