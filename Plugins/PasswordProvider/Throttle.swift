@@ -51,11 +51,6 @@ struct Throttle: Sendable {
     let context: ProviderContext
     private let throttledAddresses = ThrottledAddresses()
 
-    init(limits: ThrottleLimits, context: ProviderContext) {
-        self.limits = limits
-        self.context = context
-    }
-
     /// Counters, bans and known networks are in separate partitions, so that none of them can fill another. What failures
     /// cause is counted for the network that they come from, and known networks for the user.
     private func counters(for owner: WorkOwner) -> any SharedStoring {

@@ -74,9 +74,4 @@ package struct AccountListPage: Sendable {
     package let accounts: [AccountRecord]
     /// Where the next page starts; `nil` after the last one.
     package let next: String?
-
-    package init(accounts: [AccountRecord], next: String?) {
-        self.accounts = accounts
-        self.next = next
-    }
 }

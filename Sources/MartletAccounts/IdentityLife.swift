@@ -37,13 +37,6 @@ package struct IdentityStatus: Sendable, Equatable {
     package let checkedAt: UnixTime?
     /// Whether a grant of its issuer is stored, such as a refresh token.
     package let hasGrant: Bool
-
-    package init(provider: String, state: IdentityState?, checkedAt: UnixTime?, hasGrant: Bool = false) {
-        self.hasGrant = hasGrant
-        self.provider = provider
-        self.state = state
-        self.checkedAt = checkedAt
-    }
 }
 
 /// A grant encrypted for the store.
@@ -111,12 +104,6 @@ package struct FiledNotification: Sendable {
     package let subject: String?
     /// What is left to do.
     package let jobs: [AccountJob]
-
-    package init(outcome: Outcome, subject: String?, jobs: [AccountJob]) {
-        self.outcome = outcome
-        self.subject = subject
-        self.jobs = jobs
-    }
 }
 
 /// Work that a change of an account leaves, recorded in the change's transaction and repeated until it is done.
@@ -144,18 +131,6 @@ package struct AccountJob: Sendable, Equatable {
     package let attempts: Int
     /// Milliseconds since 1970.
     package let createdAt: Int64
-
-    package init(
-        number: Int64, kind: Kind, account: String, provider: String, data: JSONObject, attempts: Int, createdAt: Int64
-    ) {
-        self.number = number
-        self.kind = kind
-        self.account = account
-        self.provider = provider
-        self.data = data
-        self.attempts = attempts
-        self.createdAt = createdAt
-    }
 }
 
 /// An identity whose grant is due for a check.
@@ -168,14 +143,6 @@ package struct DueCheck: Sendable, Equatable {
     /// When it became due, in milliseconds since 1970.
     package let dueAt: Int64
     package let grant: SealedGrant
-
-    package init(identity: String, account: String, subject: String, dueAt: Int64, grant: SealedGrant) {
-        self.identity = identity
-        self.account = account
-        self.subject = subject
-        self.dueAt = dueAt
-        self.grant = grant
-    }
 }
 
 /// The revocations that have not succeeded.

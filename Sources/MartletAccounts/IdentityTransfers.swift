@@ -12,16 +12,6 @@ package struct TransferableIdentity: Sendable, Equatable {
     package let state: IdentityState?
     /// The last transfer; `nil` if it was never exported.
     package let recorded: RecordedTransfer?
-
-    package init(
-        id: String, account: String, subject: String, state: IdentityState?, recorded: RecordedTransfer?
-    ) {
-        self.id = id
-        self.account = account
-        self.subject = subject
-        self.state = state
-        self.recorded = recorded
-    }
 }
 
 /// A transfer of an identity in the store.

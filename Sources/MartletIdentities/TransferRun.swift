@@ -23,12 +23,6 @@ package struct TransferFailure: Sendable, Equatable {
     /// The account; `nil` if there is none.
     package let account: String?
     package let reason: ErrorCode
-
-    package init(subject: String, account: String?, reason: ErrorCode) {
-        self.subject = subject
-        self.account = account
-        self.reason = reason
-    }
 }
 
 /// Moves the users of a provider from or to another team of developers, at the provider's rate.

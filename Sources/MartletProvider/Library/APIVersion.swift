@@ -8,11 +8,5 @@ public struct APIVersion: Hashable, Sendable, CustomStringConvertible {
     public let minor: Int
     public let patch: Int
 
-    package init(major: Int, minor: Int, patch: Int) {
-        self.major = major
-        self.minor = minor
-        self.patch = patch
-    }
-
     public var description: String { "\(major).\(minor).\(patch)" }
 }

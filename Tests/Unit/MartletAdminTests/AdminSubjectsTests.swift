@@ -1,4 +1,3 @@
-import MartletAccounts
 import MartletCore
 import MartletJSON
 import MartletProvider
@@ -6,6 +5,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletAccounts
 @testable import MartletAdmin
 
 /// One account, and a record of what it is asked to do.

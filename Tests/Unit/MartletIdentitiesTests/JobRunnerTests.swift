@@ -1,4 +1,3 @@
-import MartletAccounts
 import MartletCore
 import MartletEvents
 import MartletJSON
@@ -7,6 +6,7 @@ import MartletSession
 import MartletTesting
 import Testing
 
+@testable import MartletAccounts
 @testable import MartletIdentities
 
 @Suite(.timeLimit(.minutes(2))) struct JobRunnerTests {
