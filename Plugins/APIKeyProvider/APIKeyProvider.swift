@@ -78,7 +78,8 @@ extension APIKeyProvider: LocallyVerifying {
         switch source {
         case .file(let file):
             return .authenticated(
-                try identity(FoundKey(record: file.known(key.id), reusable: .seconds(Self.reuseSeconds)), key, context))
+                try identity(
+                    FoundKey(record: file.table.keys[key.id], reusable: .seconds(Self.reuseSeconds)), key, context))
         case .accounts(let keys):
             guard let found = try keys.known(key.id) else { return .undecided }
             return .authenticated(try identity(found, key, context))
@@ -160,12 +161,15 @@ extension APIKeyProvider: Running {
     }
 
     private func follow(_ file: KeyFile) {
+        let before = file.table
         switch file.refresh(now: context.clock.unixTime) {
         case .unchanged, .stillFailing: break
-        case .changed(let keys):
+        case .changed:
+            let table = file.table
+            let keys = before.differences(to: table)
             invalidate(keys)
             context.logger.info(
-                "keys file reloaded", ("file", file.path), ("keys", String(file.count)),
+                "keys file reloaded", ("file", file.path), ("keys", String(table.keys.count)),
                 ("changed", String(keys.count)))
         case .failed(let reason):
             context.logger.warning(
@@ -213,7 +217,7 @@ extension APIKeyProvider: Reporting {
         switch source {
         case .file(let file):
             let failure = file.failure.map { ", file unusable: \($0)" } ?? ""
-            let count = file.count
+            let count = file.table.keys.count
             return ProviderHealth(
                 state: failure.isEmpty ? .ready : .degraded, detail: "\(count) keys in '\(file.path)'\(failure)",
                 gauges: [gauge(count, "API keys in the file, or those in memory of the account store.")])

@@ -2,94 +2,12 @@ private import Glibc
 internal import MartletCore
 private import MartletCrypto
 
-/// Reads and replaces a file of keys.
+/// Replaces a file of keys.
 enum KeyFileAccess {
-    /// The metadata by which versions of a file are distinguished without reading it.
-    struct Stamp: Equatable {
-        fileprivate let device: UInt64
-        fileprivate let inode: UInt64
-        fileprivate let size: Int64
-        fileprivate let modified: [Int]
-        fileprivate let changed: [Int]
-
-        /// The second in which it was last written.
-        var seconds: Int64 { Int64(modified.first ?? 0) }
-    }
-
-    /// One version of the file.
-    struct Version {
-        let bytes: [UInt8]
-        let stamp: Stamp
-    }
-
     /// What is wrong with a file.
     struct Failure: Error {
         let reason: String
-        /// Whether others than its owner may read or write it.
-        var isExposed = false
     }
-
-    static let maximumBytes = 32 * 1024 * 1024
-
-    /// Reads the file.
-    /// - Returns: `nil` if there is none.
-    static func read(_ path: String) throws(Failure) -> Version? {
-        guard !path.utf8.contains(0) else { throw Failure(reason: "the path contains a NUL byte") }
-        // Nonblocking, because opening a pipe would wait for a writer.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw systemFailure()
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw systemFailure() }
-        guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else {
-            throw Failure(reason: "it is not a regular file")
-        }
-        guard status.st_mode & 0o077 == 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
-            throw Failure(reason: "others than its owner may use it (mode 0\(mode)): chmod 600", isExposed: true)
-        }
-        let bytes = try contents(descriptor)
-        var after = stat()
-        guard unsafe fstat(descriptor, &after) == 0, stamp(after) == stamp(status) else {
-            throw Failure(reason: "it changed while it was read")
-        }
-        return Version(bytes: bytes, stamp: stamp(status))
-    }
-
-    private static func contents(_ descriptor: Int32) throws(Failure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
-        while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count == 0 { return bytes }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw systemFailure()
-            }
-            bytes += chunk.prefix(count)
-            guard bytes.count <= maximumBytes else {
-                throw Failure(reason: "it is larger than \(maximumBytes >> 20)MiB")
-            }
-        }
-    }
-
-    /// The stamp of the file as it is now; `nil` if there is none.
-    static func stamp(of path: String) -> Stamp? {
-        var status = stat()
-        return unsafe stat(path, &status) == 0 ? stamp(status) : nil
-    }
-
-    private static func stamp(_ status: stat) -> Stamp {
-        Stamp(
-            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int64(status.st_size),
-            modified: [status.st_mtim.tv_sec, status.st_mtim.tv_nsec],
-            changed: [status.st_ctim.tv_sec, status.st_ctim.tv_nsec])
-    }
-
-    // MARK: Writing
 
     /// Replaces the file atomically: a reader sees the old content or the new one, also after a crash.
     static func replace(_ path: String, by bytes: [UInt8]) throws(Failure) {

@@ -1,6 +1,7 @@
 import Glibc
 import MartletCore
 import MartletCrypto
+import MartletProvider
 import MartletTesting
 import Testing
 
