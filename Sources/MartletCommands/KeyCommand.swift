@@ -65,7 +65,7 @@ struct KeyCommand: Command {
     ) throws(StartError) -> any APIKeyIssuing {
         guard keeper.issuing.storesKeysInAccounts else { return keeper.issuing }
         let offline = ProviderContext.Services.detached(
-            clock: services.clock, hasUsers: true, keys: accounts.keys[keeper.name])
+            clock: services.clock, hasUsers: true, keys: accounts.keys(of: keeper.name))
         return try Self.build(keeper.prepared, .detached(keeper.name, services: offline)) ?? keeper.issuing
     }
 

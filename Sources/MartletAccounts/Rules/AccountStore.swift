@@ -1,6 +1,7 @@
 package import MartletCore
 internal import MartletEvents
 package import MartletJSON
+package import MartletProvider
 
 /// An account store: SQLite or PostgreSQL, with the same semantics. It has the outbox in the same database, so that a
 /// change and its event are one transaction.
@@ -12,7 +13,6 @@ package struct AccountStore: AccountStoring {
     package let life: IdentityLifeStore
     /// Transfers of its identities.
     package let transfers: IdentityTransferStore
-    package let keys: APIKeyStores
     private let rules: IdentityRules
 
     init(_ engine: any AccountEngine, clock: Clock, logger: Logger) {
@@ -20,7 +20,6 @@ package struct AccountStore: AccountStoring {
         self.clock = clock
         life = IdentityLifeStore(engine, recorder)
         transfers = IdentityTransferStore(engine, recorder)
-        keys = APIKeyStores { KeyStore(engine: engine, provider: $0) }
         rules = IdentityRules(dialect: engine.dialect, recorder: recorder, logger: logger)
     }
 
@@ -112,6 +111,9 @@ package struct AccountStore: AccountStoring {
         let step = rules.noteLogin(of: subject, with: provider, email: email, at: now, try newStamp())
         if try await engine.transact(step) { observers.signal() }
     }
+
+    /// The API keys of a provider, by its name in `providers:`.
+    package func keys(of provider: String) -> any APIKeyStoring { KeyStore(engine: engine, provider: provider) }
 
     /// The stamp of an event that happens now.
     func newStamp() throws(AccountError) -> EventRecorder.Stamp {

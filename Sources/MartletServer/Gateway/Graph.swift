@@ -219,7 +219,7 @@ package struct Graph: Sendable {
         let route = OutboundRoute(own, configuration.outbound)
         var provided = ProviderContext.Services(
             clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name), route: route),
-            store: store.values, hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys[name])
+            store: store.values, hashing: services.hashing, users: parts.accounts, keys: parts.accounts?.keys(of: name))
         provided.maximumTokenBytes = configuration.server.limits.tokenBytes
         var context = ProviderContext(
             name: name, services: provided, logger: logger, storeKeyPrefix: store.label.prefix,

@@ -23,7 +23,7 @@ import Testing
 
     @Test func `stores keys of each provider apart, in the order of their ids`() async throws {
         try await withStores { stores in
-            let (keys, others) = (stores[0].keys["partners"], stores[0].keys["devices"])
+            let (keys, others) = (stores[0].keys(of: "partners"), stores[0].keys(of: "devices"))
             // Beyond 2038, which does not fit into 32 bits.
             let ends = UnixTime(seconds: 4_000_000_000)
             for id in ["b", "a", "c"] { #expect(try await keys.add(key(id, expiresAt: ends))) }
@@ -41,18 +41,18 @@ import Testing
     @Test func `adds an id once`() async throws {
         try await withStores(2) { stores in
             let done = try await together(10) { index in
-                try await stores[index % 2].keys["partners"].add(key("a", subject: "\(index)"))
+                try await stores[index % 2].keys(of: "partners").add(key("a", subject: "\(index)"))
             }
             #expect(done.count { $0 } == 1)
             await #expect(throws: StoreError.self) {
-                try await stores[0].keys["partners"].add(key("b", subject: ""))
+                try await stores[0].keys(of: "partners").add(key("b", subject: ""))
             }
         }
     }
 
     @Test func `revokes once`() async throws {
         try await withStores { stores in
-            let keys = stores[0].keys["partners"]
+            let keys = stores[0].keys(of: "partners")
             _ = try await keys.add(key("a"))
             #expect(try await keys.revoke("a", at: later(1))?.revokedAt == later(1))
             #expect(try await keys.revoke("a", at: later(2))?.revokedAt == later(1))
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `rotates with and without a grace period`() async throws {
         try await withStores { stores in
-            let keys = stores[0].keys["partners"]
+            let keys = stores[0].keys(of: "partners")
             _ = try await keys.add(key("a"))
             let ends = UnixTime(seconds: 4_000_000_000)
             let first = try #require(
@@ -79,7 +79,7 @@ import Testing
 
     @Test func `notes the latest use, which is no change`() async throws {
         try await withStores { stores in
-            let keys = stores[0].keys["partners"]
+            let keys = stores[0].keys(of: "partners")
             for id in ["a", "b"] { _ = try await keys.add(key(id)) }
             let version = try await keys.changes(since: nil).version
             try await keys.noteUses([("b", later(5)), ("a", later(9)), ("c", later(1)), ("\0", later(1))])
@@ -94,7 +94,7 @@ import Testing
 
     @Test func `lists what has changed since a version`() async throws {
         try await withStores { stores in
-            let (keys, others) = (stores[0].keys["partners"], stores[0].keys["devices"])
+            let (keys, others) = (stores[0].keys(of: "partners"), stores[0].keys(of: "devices"))
             #expect(try await keys.changes(since: nil).version == 0)
             for id in ["a", "b", "c"] { _ = try await keys.add(key(id)) }
             _ = try await others.add(key("d"))
@@ -117,10 +117,10 @@ import Testing
 
     @Test func `no change is missed by a reader beside many writers`() async throws {
         try await withStores(3) { stores in
-            let reader = stores[0].keys["partners"]
+            let reader = stores[0].keys(of: "partners")
             let writing = Task {
                 try await together(60) { index in
-                    try await stores[1 + index % 2].keys["partners"].add(key("k\(index)"))
+                    try await stores[1 + index % 2].keys(of: "partners").add(key("k\(index)"))
                 }
             }
             var (seen, version): (Set<String>, Int64) = ([], 0)
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `are void and say nothing any more when their account is deleted`() async throws {
         try await withStores { stores in
-            let (store, keys) = (stores[0], stores[0].keys["partners"])
+            let (store, keys) = (stores[0], stores[0].keys(of: "partners"))
             let account = try await store.signIn(identity("apple", "001"))
             for (id, isAccount) in [("a", true), ("b", false)] {
                 _ = try await keys.add(key(id, subject: account.subject, isAccount: isAccount))
@@ -159,7 +159,7 @@ import Testing
 
     @Test func `pages of changes go on where the one before ended`() async throws {
         try await withStores { stores in
-            let keys = stores[0].keys["partners"]
+            let keys = stores[0].keys(of: "partners")
             for index in 0..<501 { _ = try await keys.add(key("k\(index)")) }
             let first = try await keys.changes(since: 0)
             #expect(first.keys.count == 500 && !first.isComplete && first.version == 500)

@@ -42,9 +42,9 @@ private var second: Int64 { Clock.system.unixTime.seconds }
                 EventSubscriptions([.init(hook: "all", patterns: [try #require(EventPattern("*"))])]))
             let account = try await occupy(store)
             for (provider, id) in [("keys", "a"), ("keys", "b"), ("more", "c")] {
-                #expect(try await store.keys[provider].add(.sample(id, of: account.subject, isAccount: true)))
+                #expect(try await store.keys(of: provider).add(.sample(id, of: account.subject, isAccount: true)))
             }
-            #expect(try await store.keys["keys"].add(.sample("d", of: account.subject, isAccount: false)))
+            #expect(try await store.keys(of: "keys").add(.sample("d", of: account.subject, isAccount: false)))
             var patch = ProfilePatch()
             patch.set(name: "Stranger")
             _ = try await store.changeProfile(of: account.subject, by: patch)
@@ -55,10 +55,10 @@ private var second: Int64 { Clock.system.unixTime.seconds }
             #expect(try await store.known(identity("password", address))?.subject == account.subject)
             #expect(try await !store.isKnown(identity("apple", "stranger")))
             for (provider, id) in [("keys", "a"), ("keys", "b"), ("more", "c")] {
-                #expect(try await store.keys[provider].key(id)?.revokedAt == noon)
+                #expect(try await store.keys(of: provider).key(id)?.revokedAt == noon)
             }
-            #expect(try await store.keys["keys"].key("d")?.revokedAt == nil)
-            let changes = try await store.keys["keys"].changes(since: 3)
+            #expect(try await store.keys(of: "keys").key("d")?.revokedAt == nil)
+            let changes = try await store.keys(of: "keys").changes(since: 3)
             #expect(changes.keys.map(\.id) == ["a", "b"], "every gateway learns of it")
             #expect(try await store.profile(of: account.subject).isEmpty)
             let user = try #require(try await store.record(for: address))
