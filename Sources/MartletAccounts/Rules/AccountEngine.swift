@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletTracing
 
 /// A database engine that runs the account queries.
 protocol AccountEngine: Sendable {
@@ -37,4 +38,16 @@ extension StoreError {
 enum Dialect: Sendable {
     case sqlite
     case postgresql
+}
+
+/// Calls of the account store in the traces of the requests that they are for.
+enum AccountTrace {
+    /// Records a call; its queries and their values stay out of the trace.
+    /// - Parameter system: as OpenTelemetry names the database.
+    static func span<Value>(
+        of system: String, _ call: () async throws(AccountError) -> Value
+    ) async throws(AccountError) -> Value {
+        guard TraceScope.isSampled else { return try await call() }
+        return try await TraceScope.span("accounts", .client, [SpanAttribute("db.system.name", system)], call)
+    }
 }
