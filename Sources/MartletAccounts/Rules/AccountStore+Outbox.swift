@@ -15,7 +15,7 @@ extension AccountStore: OutboxStoring {
 
     /// The deliveries of a webhook that are due.
     package func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
-        let query = Query(.outbox(.due), .text(hook), .integer(now), .integer(Int64(limit)))
+        let query = Query(OutboxStatement.due, .text(hook), .integer(now), .integer(Int64(limit)))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.rows(query, AccountStore.delivery)
         }
@@ -32,9 +32,9 @@ extension AccountStore: OutboxStoring {
         try await change(
             ordered.flatMap { delivery in
                 [
-                    Query(.outbox(.lockEvent), .text(delivery.event)),
-                    Query(.outbox(.remove), .integer(delivery.number)),
-                    Query(.outbox(.removeEvent), .text(delivery.event)),
+                    Query(OutboxStatement.lockEvent, .text(delivery.event)),
+                    Query(OutboxStatement.remove, .integer(delivery.number)),
+                    Query(OutboxStatement.removeEvent, .text(delivery.event)),
                 ]
             })
     }
@@ -45,15 +45,16 @@ extension AccountStore: OutboxStoring {
     ) async throws(StoreError) {
         try await change([
             Query(
-                .outbox(.fail), .integer(delivery.number), .integer(retryAt), .text(AccountStore.storable(reason))),
-            Query(.outbox(.postpone), .text(hook), .text(delivery.event.subject), .integer(retryAt)),
+                OutboxStatement.fail, .integer(delivery.number), .integer(retryAt), .text(AccountStore.storable(reason))
+            ),
+            Query(OutboxStatement.postpone, .text(hook), .text(delivery.event.subject), .integer(retryAt)),
         ])
     }
 
     /// Gives a delivery up.
     package func noteDead(_ delivery: DueDelivery, reason: String) async throws(StoreError) {
         try await change([
-            Query(.outbox(.bury), .integer(delivery.number), .text(AccountStore.storable(reason)))
+            Query(OutboxStatement.bury, .integer(delivery.number), .text(AccountStore.storable(reason)))
         ])
     }
 
@@ -68,7 +69,7 @@ extension AccountStore: OutboxStoring {
             case .dead: 1
             }
         let query = Query(
-            .outbox(.list), .integer(start), .text(hook ?? ""), .integer(number), .integer(Int64(limit)))
+            OutboxStatement.list, .integer(start), .text(hook ?? ""), .integer(number), .integer(Int64(limit)))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: [query]) { results throws(AccountError) in
@@ -80,7 +81,7 @@ extension AccountStore: OutboxStoring {
 
     /// Counts what a webhook has not received.
     package func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
-        let queries = [Query(.outbox(.states), .text(hook)), Query(.outbox(.oldest), .text(hook))]
+        let queries = [Query(OutboxStatement.states, .text(hook)), Query(OutboxStatement.oldest, .text(hook))]
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
                 ReadOperation(queries: queries) { results throws(AccountError) in
@@ -97,7 +98,7 @@ extension AccountStore: OutboxStoring {
 
     /// Makes the deliveries of an event due immediately.
     package func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
-        let queries = [OutboxStatement.resend, .expedite].map { Query(.outbox($0), .text(id), .integer(now)) }
+        let queries = [OutboxStatement.resend, OutboxStatement.expedite].map { Query($0, .text(id), .integer(now)) }
         let hooks = try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
                 .commit(queries) { results throws(AccountError) in
@@ -114,22 +115,24 @@ extension AccountStore: OutboxStoring {
         let most = limit.addingReportingOverflow(AccountStore.removedAtOnce).partialValue
         let excess = try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(
-                ReadOperation(queries: [Query(.outbox(.count), .integer(most))]) { results throws(AccountError) in
+                ReadOperation(queries: [Query(OutboxStatement.count, .integer(most))]) { results throws(AccountError) in
                     guard let row = results[0].first else { throw .corrupt }
                     return try row.integer(0).subtractingReportingOverflow(limit).partialValue
                 })
         }
         guard excess > 0 else { return 0 }
-        let removal = Query(.outbox(.removeOldest), .integer(excess))
+        let removal = Query(OutboxStatement.removeOldest, .integer(excess))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(.commit([removal]) { $0[0].count })
         }
     }
 
     /// Drops deliveries to webhooks whose lease is not held.
-    package func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
+    package func dropDeliveries(
+        exceptTo hooks: [String], before instant: Int64
+    ) async throws(StoreError) -> [String: Int] {
         let known = try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(Query(.outbox(.hooks))) { row throws(AccountError) in try row.text(0) }
+            try await engine.rows(Query(OutboxStatement.hooks)) { row throws(AccountError) in try row.text(0) }
         }
         var dropped: [String: Int] = [:]
         for hook in known where !hooks.contains(where: { $0.hasSameBytes(as: hook) }) {
@@ -145,7 +148,7 @@ extension AccountStore: OutboxStoring {
         _ hook: String, before instant: Int64
     ) async throws(StoreError) -> [(number: Int64, event: String)] {
         let query = Query(
-            .outbox(.unattended), .text(hook), .text(WebhookDeliverer.leaseName(of: hook)), .integer(instant),
+            OutboxStatement.unattended, .text(hook), .text(WebhookDeliverer.leaseName(of: hook)), .integer(instant),
             .integer(AccountStore.droppedAtOnce))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.rows(query) { row throws(AccountError) in
@@ -187,7 +190,7 @@ extension AccountStore: LeaseStoring {
     /// Acquires a lease, or extends it.
     package func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
         let query = Query(
-            .outbox(.acquireLease), .text(name), .text(owner), .integer(duration.wholeMilliseconds))
+            OutboxStatement.acquireLease, .text(name), .text(owner), .integer(duration.wholeMilliseconds))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
         }
@@ -195,6 +198,6 @@ extension AccountStore: LeaseStoring {
 
     /// Releases a lease.
     package func releaseLease(_ name: String, owner: String) async throws(StoreError) {
-        try await change([Query(.outbox(.releaseLease), .text(name), .text(owner))])
+        try await change([Query(OutboxStatement.releaseLease, .text(name), .text(owner))])
     }
 }

@@ -25,7 +25,7 @@ extension AccountStore {
         of digest: String, for purpose: PasswordLinkPurpose, at now: UnixTime
     ) async throws(AccountError) -> String? {
         guard TextRules.isKey(digest) else { return nil }
-        let query = Query(.link(.find), .text(digest), .integer(purpose.rawValue), .integer(now.seconds))
+        let query = Query(LinkStatement.find, .text(digest), .integer(purpose.rawValue), .integer(now.seconds))
         return try await engine.rows(query) { row throws(AccountError) in try row.text(0) }.first
     }
 

@@ -37,11 +37,11 @@ final class EventRecorder: Sendable {
         guard !hooks.isEmpty else { return [] }
         let text = String(decoding: JSON.write(data), as: UTF8.self)
         let event = Query(
-            .outbox(.addEvent), .text(stamp.id), .text(type.rawValue), .text(subject), .integer(stamp.time),
+            OutboxStatement.addEvent, .text(stamp.id), .text(type.rawValue), .text(subject), .integer(stamp.time),
             .text(text))
         return [event]
             + hooks.map {
-                Query(.outbox(.addDelivery), .text($0), .text(stamp.id), .text(subject), .integer(stamp.time))
+                Query(OutboxStatement.addDelivery, .text($0), .text(stamp.id), .text(subject), .integer(stamp.time))
             }
     }
 }

@@ -38,7 +38,7 @@ package struct IdentityLifeStore: Sendable {
     /// The states of an account's identities, oldest first.
     package func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus] {
         guard TextRules.isKey(subject) else { return [] }
-        return try await read(.states, .text(subject)) { row throws(AccountError) in
+        return try await read(LifeStatement.states, .text(subject)) { row throws(AccountError) in
             IdentityStatus(
                 provider: try row.text(0), state: try row.optionalInteger(1).flatMap(IdentityState.init),
                 checkedAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
@@ -66,9 +66,9 @@ package struct IdentityLifeStore: Sendable {
     /// - Parameter departure: older marks of identities that have left their accounts are removed, too.
     package func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError) {
         try await commit([
-            Query(.proof(.removeDepartures), .integer(departure)),
-            Query(.life(.removeNotifications), .integer(instant)),
-            Query(.life(.removeEndedSessions), .integer(instant)),
+            Query(ProofStatement.removeDepartures, .integer(departure)),
+            Query(LifeStatement.removeNotifications, .integer(instant)),
+            Query(LifeStatement.removeEndedSessions, .integer(instant)),
         ])
     }
 
@@ -79,7 +79,8 @@ package struct IdentityLifeStore: Sendable {
     /// - Returns: what is to be done now; empty if it is scheduled already.
     /// - Throws: `notFound`, `unavailable`.
     package func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64 = LifeRules.headStart
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64,
+        headStart: Int64 = LifeRules.headStart
     ) async throws(AccountError) -> [AccountJob] {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         return try await engine.transact(
@@ -93,7 +94,8 @@ package struct IdentityLifeStore: Sendable {
     }
 
     /// Removes a job that revoked a grant; with the account's last one the deletion is complete.
-    package func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
+    package func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
+    {
         try await engine.transact(life.endRevocation(job, policy, .revoked, try EventRecorder.Stamp(at: now)))
         recorder.observers.signal()
     }
@@ -113,7 +115,7 @@ package struct IdentityLifeStore: Sendable {
     /// The identities of a provider whose check is due, the longest due first; each once.
     package func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck] {
         let rows = try await read(
-            .dueChecks, .text(provider), .integer(now), .integer(Int64(clamping: max(limit, 1)))
+            LifeStatement.dueChecks, .text(provider), .integer(now), .integer(Int64(clamping: max(limit, 1)))
         ) { row throws(AccountError) in
             DueCheck(
                 identity: try row.text(0), account: try row.text(1), subject: try row.text(2),
@@ -130,13 +132,13 @@ package struct IdentityLifeStore: Sendable {
 
     /// Moves the next check of an identity before this one is made; `false` if another instance was first.
     package func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool {
-        let query = Query(.life(.beginCheck), .text(check.identity), .integer(next), .integer(check.dueAt))
+        let query = Query(LifeStatement.beginCheck, .text(check.identity), .integer(next), .integer(check.dueAt))
         return try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
     }
 
     /// Records that an identity's grant is valid.
     package func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError) {
-        try await commit([Query(.life(.noteValid), .text(check.identity), .integer(now.seconds))])
+        try await commit([Query(LifeStatement.noteValid, .text(check.identity), .integer(now.seconds))])
     }
 
     /// Records that an identity's grant was revoked, and what follows.
@@ -154,20 +156,23 @@ package struct IdentityLifeStore: Sendable {
 
     /// The jobs that are due, the longest due first.
     package func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob] {
-        try await read(.dueJobs, .integer(now), .integer(Int64(clamping: max(limit, 1)))) { row throws(AccountError) in
+        try await read(LifeStatement.dueJobs, .integer(now), .integer(Int64(clamping: max(limit, 1)))) {
+            row throws(AccountError) in
             try AccountJob(row)
         }.compactMap { $0 }
     }
 
     /// Removes a job that is done.
     package func finish(_ job: AccountJob) async throws(AccountError) {
-        try await commit([Query(.life(.removeJob), .integer(job.number))])
+        try await commit([Query(LifeStatement.removeJob, .integer(job.number))])
     }
 
     /// Counts a failed attempt.
     package func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError) {
         try await commit([
-            Query(.life(.postponeJob), .integer(job.number), .integer(instant), .text(AccountStore.storable(reason)))
+            Query(
+                LifeStatement.postponeJob, .integer(job.number), .integer(instant), .text(AccountStore.storable(reason))
+            )
         ])
     }
 
@@ -190,12 +195,12 @@ package struct IdentityLifeStore: Sendable {
         var data = job.data
         data[AccountJob.listedMember] = true
         let noted = Query(
-            .life(.setJobData), .integer(job.number), .text(String(decoding: JSON.write(data), as: UTF8.self)))
+            LifeStatement.setJobData, .integer(job.number), .text(String(decoding: JSON.write(data), as: UTF8.self)))
         let mark = isLast ? [noted] : []
-        let marks = sessions.map { Query(.life(.addEndedSession), .text($0.id), .integer(now)) }
+        let marks = sessions.map { Query(LifeStatement.addEndedSession, .text($0.id), .integer(now)) }
         let events = reports
         try await engine.transact(
-            .run([Query(.life(.lockJob), .integer(job.number))]) { results in
+            .run([Query(LifeStatement.lockJob, .integer(job.number))]) { results in
                 guard !results[0].isEmpty else { return .end(()) }
                 // Another job may end, and have reported, the same session.
                 return .run(marks) { marked in
@@ -208,7 +213,7 @@ package struct IdentityLifeStore: Sendable {
 
     /// Counts the revocations that have not succeeded.
     package func pendingRevocations() async throws(AccountError) -> PendingRevocations {
-        let rows = try await read(.pendingRevocations) { row throws(AccountError) in
+        let rows = try await read(LifeStatement.pendingRevocations) { row throws(AccountError) in
             var pending = PendingRevocations()
             pending.count = Int(clamping: try row.integer(0))
             pending.oldest = try row.optionalInteger(1)
@@ -234,7 +239,9 @@ package struct IdentityLifeStore: Sendable {
 
     /// Records that sessions are about to end: the job that ends them.
     /// - Parameter end: which sessions, and why.
-    package func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob] {
+    package func beginEnd(
+        _ end: SessionsEnd, of subject: String, at now: Int64
+    ) async throws(AccountError) -> [AccountJob] {
         var changes = JobQueries()
         changes.add(
             .endSessions, subject, end.provider ?? "", end.data, dueAt: now &+ LifeRules.headStart, at: now)
@@ -245,18 +252,20 @@ package struct IdentityLifeStore: Sendable {
 
     /// The canaries of the keys that grants have been encrypted with, by key id.
     package func canaries() async throws(AccountError) -> [String: String] {
-        let rows = try await read(.canaries) { row throws(AccountError) in (try row.text(0), try row.text(1)) }
+        let rows = try await read(LifeStatement.canaries) { row throws(AccountError) in
+            (try row.text(0), try row.text(1))
+        }
         return Dictionary(rows) { first, _ in first }
     }
 
     /// Stores the canary of a new key; an existing one stays.
     package func addCanary(_ text: String, of keyID: String) async throws(AccountError) {
-        try await commit([Query(.life(.addCanary), .text(keyID), .text(text))])
+        try await commit([Query(LifeStatement.addCanary, .text(keyID), .text(text))])
     }
 
     /// Whether a grant is encrypted with a key.
     package func isInUse(_ keyID: String) async throws(AccountError) -> Bool {
-        try await !read(.keyInGrants, .text(keyID)) { _ in true }.isEmpty
+        try await !read(LifeStatement.keyInGrants, .text(keyID)) { _ in true }.isEmpty
     }
 
     // MARK: Queries
@@ -266,10 +275,10 @@ package struct IdentityLifeStore: Sendable {
     }
 
     private func read<Value: Sendable>(
-        _ statement: LifeStatement, _ values: Query.Value...,
+        _ statement: Statement, _ values: Query.Value...,
         decoding decode: @escaping @Sendable (Row) throws(AccountError) -> Value
     ) async throws(AccountError) -> [Value] {
-        try await engine.rows(Query(.life(statement), values), decode)
+        try await engine.rows(Query(statement, values), decode)
     }
 }
 

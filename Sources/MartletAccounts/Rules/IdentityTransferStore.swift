@@ -24,8 +24,8 @@ package struct IdentityTransferStore: Sendable {
     ) async throws(AccountError) -> [TransferableIdentity] {
         let page: [Query.Value] = [.text(provider), .text(id), .integer(Int64(clamping: max(limit, 1)))]
         let query =
-            team.map { Query(.transfer(.identitiesOfTeam), page + [.text($0)]) }
-            ?? Query(.transfer(.identities), page)
+            team.map { Query(TransferStatement.identitiesOfTeam, page + [.text($0)]) }
+            ?? Query(TransferStatement.identities, page)
         return try await engine.rows(query, TransferableIdentity.init)
     }
 
@@ -34,7 +34,7 @@ package struct IdentityTransferStore: Sendable {
         of provider: String, subject: String
     ) async throws(AccountError) -> TransferableIdentity? {
         guard TextRules.isKey(subject) else { return nil }
-        let query = Query(.transfer(.identityOfSubject), .text(provider), .text(subject))
+        let query = Query(TransferStatement.identityOfSubject, .text(provider), .text(subject))
         return try await engine.rows(query, TransferableIdentity.init).first
     }
 
@@ -46,8 +46,8 @@ package struct IdentityTransferStore: Sendable {
         let texts = [provider, transfer.transferSubject, transfer.fromTeam, transfer.toTeam]
         guard texts.allSatisfy(TextRules.isKey) else { throw .textInvalid }
         let lookups = [
-            Query(.transfer(.lockIdentity), .text(identity.id)),
-            Query(.transfer(.transferOwner), .text(provider), .text(transfer.transferSubject)),
+            Query(TransferStatement.lockIdentity, .text(identity.id)),
+            Query(TransferStatement.transferOwner, .text(provider), .text(transfer.transferSubject)),
         ]
         return try await engine.transact(
             .run(lookups) { results throws(AccountError) in
@@ -59,10 +59,11 @@ package struct IdentityTransferStore: Sendable {
                 }
                 let changes = JobQueries([
                     Query(
-                        .transfer(.putTransfer), .text(identity.id), .text(provider), .text(transfer.transferSubject),
+                        TransferStatement.putTransfer, .text(identity.id), .text(provider),
+                        .text(transfer.transferSubject),
                         .text(identity.subject), .text(transfer.fromTeam), .text(transfer.toTeam),
                         .integer(now.seconds)),
-                    Query(.transfer(.markExported), .text(identity.id), .integer(now.seconds)),
+                    Query(TransferStatement.markExported, .text(identity.id), .integer(now.seconds)),
                 ])
                 return changes.adding(Self.publication(of: identity.account, at: now.milliseconds))
                     .committed { _ in .exported }
@@ -80,8 +81,8 @@ package struct IdentityTransferStore: Sendable {
         // A login with the new subject, which has no row to lock yet, must not create an account meanwhile.
         let locks = engine.dialect == .postgresql ? [Query(.lock, .text("\(provider)\n\(subject)"))] : []
         let lookups = [
-            Query(.transfer(.lockTransfer), .text(provider), .text(transfer.transferSubject)),
-            Query(.transfer(.subjectOwner), .text(provider), .text(subject)),
+            Query(TransferStatement.lockTransfer, .text(provider), .text(transfer.transferSubject)),
+            Query(TransferStatement.subjectOwner, .text(provider), .text(subject)),
         ]
         let outcome: RekeyOutcome = try await engine.transact(
             .run(locks + lookups) { results throws(AccountError) in
@@ -117,11 +118,11 @@ package struct IdentityTransferStore: Sendable {
     ) -> [Query] {
         let (id, seconds) = (Query.Value.text(exported.id), Query.Value.integer(now / 1000))
         return [
-            Query(.transfer(.addSubject), .text(provider), .text(subject), id),
-            Query(.transfer(.rekey), id, .text(subject), seconds),
+            Query(TransferStatement.addSubject, .text(provider), .text(subject), id),
+            Query(TransferStatement.rekey, id, .text(subject), seconds),
             // They are encrypted for the old subject, and of no use to the new team.
-            Query(.life(.removeGrants), id),
-            Query(.transfer(.finish), id, seconds),
+            Query(LifeStatement.removeGrants, id),
+            Query(TransferStatement.finish, id, seconds),
         ]
     }
 }

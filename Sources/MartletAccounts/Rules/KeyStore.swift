@@ -16,7 +16,7 @@ struct KeyStore: APIKeyStoring {
 
     func add(_ key: APIKeyRecord) async throws(StoreError) -> Bool {
         let query = Query(
-            .key(.add), .text(provider), .text(key.id), .text(Hexadecimal.text(key.digest)), .text(key.subject),
+            KeyStatement.add, .text(provider), .text(key.id), .text(Hexadecimal.text(key.digest)), .text(key.subject),
             .integer(key.isAccount ? 1 : 0), .text(StoredClaims.write(key.claims)), .text(Self.text(key.scopes)),
             .integer(key.createdAt.seconds), key.expiresAt.map { .integer($0.seconds) } ?? Self.none)
         return try await StoreError.mapping { () async throws(AccountError) in
@@ -30,13 +30,13 @@ struct KeyStore: APIKeyStoring {
     func key(_ id: String) async throws(StoreError) -> APIKeyRecord? {
         guard TextRules.isKey(id) else { return nil }
         return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(Query(.key(.find), .text(provider), .text(id)), Self.record).first
+            try await engine.rows(Query(KeyStatement.find, .text(provider), .text(id)), Self.record).first
         }
     }
 
     func keys(after start: String, limit: Int) async throws(StoreError) -> [APIKeyRecord] {
         guard !start.utf8.contains(0) else { return [] }
-        let query = Query(.key(.list), .text(provider), .text(start), .integer(Int64(clamping: max(limit, 1))))
+        let query = Query(KeyStatement.list, .text(provider), .text(start), .integer(Int64(clamping: max(limit, 1))))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.rows(query, Self.record)
         }
@@ -45,8 +45,8 @@ struct KeyStore: APIKeyStoring {
     func revoke(_ id: String, at now: UnixTime) async throws(StoreError) -> APIKeyRecord? {
         guard TextRules.isKey(id) else { return nil }
         let queries = [
-            Query(.key(.revoke), .text(provider), .text(id), .integer(now.seconds)),
-            Query(.key(.find), .text(provider), .text(id)),
+            Query(KeyStatement.revoke, .text(provider), .text(id), .integer(now.seconds)),
+            Query(KeyStatement.find, .text(provider), .text(id)),
         ]
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
@@ -61,7 +61,7 @@ struct KeyStore: APIKeyStoring {
     ) async throws(StoreError) -> APIKeyRecord? {
         guard TextRules.isKey(id) else { return nil }
         let query = Query(
-            .key(.rotate), .text(provider), .text(id), .text(Hexadecimal.text(digest)),
+            KeyStatement.rotate, .text(provider), .text(id), .text(Hexadecimal.text(digest)),
             end.map { .integer($0.seconds) } ?? Self.none, .integer(now.seconds))
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.transact(
@@ -74,7 +74,7 @@ struct KeyStore: APIKeyStoring {
     func noteUses(_ uses: [(id: String, at: UnixTime)]) async throws(StoreError) {
         // In one order in all instances, because each update locks its row.
         let queries = uses.filter { TextRules.isKey($0.id) }.sorted { $0.id < $1.id }.map { use in
-            Query(.key(.noteUse), .text(provider), .text(use.id), .integer(use.at.seconds))
+            Query(KeyStatement.noteUse, .text(provider), .text(use.id), .integer(use.at.seconds))
         }
         var rest = queries[...]
         while !rest.isEmpty {
@@ -88,10 +88,10 @@ struct KeyStore: APIKeyStoring {
 
     func changes(since version: Int64?) async throws(StoreError) -> APIKeyChanges {
         // First the version: a change between both queries is then among the keys.
-        var queries = [Query(.key(.version), .text(provider))]
+        var queries = [Query(KeyStatement.version, .text(provider))]
         if let version {
             queries.append(
-                Query(.key(.changes), .text(provider), .integer(version), .integer(Int64(Self.pageSize))))
+                Query(KeyStatement.changes, .text(provider), .integer(version), .integer(Int64(Self.pageSize))))
         }
         return try await StoreError.mapping { () async throws(AccountError) in
             try await engine.read(

@@ -23,7 +23,7 @@ struct LifeRules: Sendable {
     func confirm(_ login: ConfirmedLogin, _ stamp: EventRecorder.Stamp) -> TransactionStep<Confirmed> {
         let (provider, subject) = (login.identity.provider, login.identity.subjects.first ?? "")
         let lookups = [
-            Self.lock(provider, subject), Query(.life(.revocations), .text(provider), .text(subject)),
+            Self.lock(provider, subject), Query(LifeStatement.revocations, .text(provider), .text(subject)),
         ]
         return .run(lookups) { results throws(AccountError) in
             // An identity that was unlinked meanwhile has no state.
@@ -32,7 +32,8 @@ struct LifeRules: Sendable {
             guard !known.wasRevoked(after: login.issuedAt) else { return .end(Confirmed(confirmation: nil)) }
             var queries = [
                 Query(
-                    .life(.confirm), .text(known.id), .integer(login.now.seconds), .integer(login.nextCheck ?? -1),
+                    LifeStatement.confirm, .text(known.id), .integer(login.now.seconds),
+                    .integer(login.nextCheck ?? -1),
                     .integer(login.confirmedAt.seconds))
             ]
             // A grant is checked and revoked as the main subject's; another one is of a former team.
@@ -40,7 +41,7 @@ struct LifeRules: Sendable {
             if let grant = login.grant, isMain {
                 queries.append(
                     Query(
-                        .life(.putGrant), .text(known.id), .text(grant.client), .text(grant.keyID),
+                        LifeStatement.putGrant, .text(known.id), .text(grant.client), .text(grant.keyID),
                         .text(grant.token)))
             }
             if known.state != .authorized { queries.append(Self.countClaims(of: known)) }
@@ -73,12 +74,12 @@ struct LifeRules: Sendable {
     }
 
     func restore(_ subject: String, _ stamp: EventRecorder.Stamp) -> TransactionStep<Bool> {
-        .run([Query(.life(.lockDeletion), .text(subject))]) { results throws(AccountError) in
+        .run([Query(LifeStatement.lockDeletion, .text(subject))]) { results throws(AccountError) in
             guard let row = results[0].first, try Deletion(row).isPending else { return .end(false) }
             let queries =
                 [
-                    Query(.life(.restore), .text(subject)),
-                    Query(.life(.cancelJobs), .text(subject), .text(AccountJob.Kind.deleteAccount.rawValue)),
+                    Query(LifeStatement.restore, .text(subject)),
+                    Query(LifeStatement.cancelJobs, .text(subject), .text(AccountJob.Kind.deleteAccount.rawValue)),
                 ] + recorder.queries(.accountRestored, of: subject, stamp, data: [:])
             return .commit(queries) { _ in true }
         }
@@ -92,7 +93,7 @@ struct LifeRules: Sendable {
     ) -> TransactionStep<FiledNotification> {
         let lookups = [
             Self.lock(source.provider, notification.subject),
-            Query(.life(.findNotification), .text(source.provider), .text(notification.id)),
+            Query(LifeStatement.findNotification, .text(source.provider), .text(notification.id)),
         ]
         return .run(lookups) { results throws(AccountError) in
             guard results[1].isEmpty else { return .end(FiledNotification(outcome: .repeated, subject: nil, jobs: [])) }
@@ -107,11 +108,11 @@ struct LifeRules: Sendable {
             let known = try KnownIdentity(row)
             guard notification.change != .none else { return filed(.ignored, known.account) }
             guard known.accepts(eventAt: notification.time) else { return filed(.outdated, known.account) }
-            let noted = Query(.life(.noteNotified), .text(known.id), .integer(notification.time))
+            let noted = Query(LifeStatement.noteNotified, .text(known.id), .integer(notification.time))
             switch notification.change {
             case .none: return filed(.applied, known.account, JobQueries([noted]))
             case .claims(let patch):
-                let lookup = Query(.life(.identityClaims), .text(known.id))
+                let lookup = Query(LifeStatement.identityClaims, .text(known.id))
                 return .run([lookup]) { claims throws(AccountError) in
                     let changes = try Self.change(of: known, claims[0].first, by: patch, at: now)
                     return filed(.applied, known.account, changes.adding([noted]))
@@ -126,8 +127,8 @@ struct LifeRules: Sendable {
                     of: known, .deleted, source.provider, reason: source.reason("account_deleted"),
                     since: notification.time, at: now, stamp)
                 let remaining = [
-                    Query(.life(.remaining), .text(known.account), .text(known.id)),
-                    Query(.life(.lockDeletion), .text(known.account)),
+                    Query(LifeStatement.remaining, .text(known.account), .text(known.id)),
+                    Query(LifeStatement.lockDeletion, .text(known.account)),
                 ]
                 return .run(remaining) { others throws(AccountError) in
                     guard others[0].isEmpty, let row = others[1].first, try Deletion(row).isAbsent else {
@@ -146,7 +147,7 @@ struct LifeRules: Sendable {
         at now: Int64
     ) -> Query {
         Query(
-            .life(.addNotification), .text(source.provider), .text(notification.id), .text(notification.type),
+            LifeStatement.addNotification, .text(source.provider), .text(notification.id), .text(notification.type),
             .text(notification.subject), .integer(notification.time), .integer(now), .text(outcome.rawValue))
     }
 
@@ -159,7 +160,7 @@ struct LifeRules: Sendable {
         // A notification must not fail because an identity has many claims: Apple would send it for ever.
         guard changed != stored, (try? ClaimRules.check(changed)) != nil else { return JobQueries() }
         var changes = JobQueries([
-            Query(.life(.setIdentityClaims), .text(known.id), .text(StoredClaims.write(changed))),
+            Query(LifeStatement.setIdentityClaims, .text(known.id), .text(StoredClaims.write(changed))),
             countClaims(of: known),
         ])
         changes.add(.publishClaims, known.account, "", [:], dueAt: now &+ headStart, at: now)
@@ -178,9 +179,9 @@ struct LifeRules: Sendable {
         var changes = JobQueries(
             [
                 Query(
-                    .life(.revoke), .text(known.id), .integer(state.rawValue), .integer(now / 1000),
+                    LifeStatement.revoke, .text(known.id), .integer(state.rawValue), .integer(now / 1000),
                     .integer(instant)),
-                Query(.life(.removeGrants), .text(known.id)), Self.countClaims(of: known),
+                Query(LifeStatement.removeGrants, .text(known.id)), Self.countClaims(of: known),
             ] + recorder.queries(.identityRevoked, of: known.account, stamp, data: ["provider": .string(provider)]))
         changes.add(
             .endSessions, known.account, provider, ["reason": .string(reason)], dueAt: now &+ Self.headStart, at: now)
@@ -192,7 +193,7 @@ struct LifeRules: Sendable {
     func noteRevoked(
         _ check: DueCheck, of provider: String, reason: String, at now: Int64, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<[AccountJob]> {
-        let lookups = [Self.lock(provider, check.subject), Query(.life(.grants), .text(check.identity))]
+        let lookups = [Self.lock(provider, check.subject), Query(LifeStatement.grants, .text(check.identity))]
         return .run(lookups) { results throws(AccountError) in
             guard let row = results[0].first else { return .end([]) }
             let known = try KnownIdentity(row)
@@ -215,7 +216,7 @@ struct LifeRules: Sendable {
     func requestDeletion(
         of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
     ) -> TransactionStep<[AccountJob]> {
-        .run([Query(.life(.lockDeletion), .text(subject))]) { results throws(AccountError) in
+        .run([Query(LifeStatement.lockDeletion, .text(subject))]) { results throws(AccountError) in
             guard let row = results[0].first else { throw .unknownAccount }
             let deletion = try Deletion(row)
             guard deletion.deletedAt == nil else { throw .unknownAccount }
@@ -235,7 +236,7 @@ struct LifeRules: Sendable {
         let (due, isEndless) = now.addingReportingOverflow(policy.grace.wholeMilliseconds)
         let dueAt = isEndless ? .max : due
         var changes = JobQueries([
-            Query(.life(.requestDeletion), .text(subject), .integer(dueAt), .text(reason))
+            Query(LifeStatement.requestDeletion, .text(subject), .integer(dueAt), .text(reason))
         ])
         changes.add(
             .endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ headStart, at: now)
@@ -248,12 +249,12 @@ struct LifeRules: Sendable {
         _ job: AccountJob, _ policy: DeletionPolicy, at now: Int64, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Void> {
         let lookups = [
-            Query(.life(.lockDeletion), .text(job.account)), Query(.life(.lockJob), .integer(job.number)),
-            Query(.life(.accountGrants), .text(job.account)),
+            Query(LifeStatement.lockDeletion, .text(job.account)), Query(LifeStatement.lockJob, .integer(job.number)),
+            Query(LifeStatement.accountGrants, .text(job.account)),
         ]
         return .run(lookups) { results throws(AccountError) in
             guard !results[1].isEmpty else { return .end(()) }
-            let removal = Query(.life(.removeJob), .integer(job.number))
+            let removal = Query(LifeStatement.removeJob, .integer(job.number))
             guard let row = results[0].first else { return .commit([removal]) { _ in } }
             let deletion = try Deletion(row)
             guard deletion.isPending else { return .commit([removal]) { _ in } }
@@ -277,18 +278,20 @@ struct LifeRules: Sendable {
     }
 
     private static func removal(of account: String, _ policy: DeletionPolicy, at now: Int64) -> [Query] {
-        let removals: [LifeStatement] = policy.anonymizes ? [.removeIdentities] : [.releaseGrants, .releaseSubjects]
-        let record: LifeStatement = policy.anonymizes ? .erase : .retain
+        let removals =
+            policy.anonymizes
+            ? [LifeStatement.removeIdentities] : [LifeStatement.releaseGrants, LifeStatement.releaseSubjects]
+        let record = policy.anonymizes ? LifeStatement.erase : LifeStatement.retain
         let values =
             policy.anonymizes
             ? [
                 Query(.removeClaimValues, .text(account)),
-                Query(.key(.erase), .text(account), .integer(now / 1000)),
+                Query(KeyStatement.erase, .text(account), .integer(now / 1000)),
             ] : []
         // Credentials that are older make no new account.
-        let departures = Query(.proof(.noteDepartures), .text(account), .integer(now))
-        return [departures] + removals.map { Query(.life($0), .text(account)) } + values
-            + [Query(.life(record), .text(account), .integer(now / 1000))]
+        let departures = Query(ProofStatement.noteDepartures, .text(account), .integer(now))
+        return [departures] + removals.map { Query($0, .text(account)) } + values
+            + [Query(record, .text(account), .integer(now / 1000))]
     }
 
     private func announcement(
@@ -299,7 +302,7 @@ struct LifeRules: Sendable {
         for member in policy.revocationMembers { data[member] = .bool(wasRevoked) }
         if hasSignedInAgain { data["signed_in_again"] = true }
         return recorder.queries(.accountDeleted, of: account, stamp, data: data)
-            + [Query(.life(.announce), .text(account))]
+            + [Query(LifeStatement.announce, .text(account))]
     }
 
     /// - Parameter outcome: what happens to the job; with `wasRevoked` it is removed.
@@ -307,8 +310,8 @@ struct LifeRules: Sendable {
         _ job: AccountJob, _ policy: DeletionPolicy, _ outcome: RevocationOutcome, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Void> {
         let lookups = [
-            Query(.life(.lockDeletion), .text(job.account)), Query(.life(.lockJob), .integer(job.number)),
-            Query(.life(.countRevocations), .text(job.account), .integer(job.number)),
+            Query(LifeStatement.lockDeletion, .text(job.account)), Query(LifeStatement.lockJob, .integer(job.number)),
+            Query(LifeStatement.countRevocations, .text(job.account), .integer(job.number)),
         ]
         return .run(lookups) { results throws(AccountError) in
             guard !results[1].isEmpty else { return .end(()) }
@@ -316,10 +319,10 @@ struct LifeRules: Sendable {
             let wasRevoked: Bool
             switch outcome {
             case .revoked:
-                queries = [Query(.life(.removeJob), .integer(job.number))]
+                queries = [Query(LifeStatement.removeJob, .integer(job.number))]
                 wasRevoked = true
             case .abandoned(let instant, let reason):
-                queries = [Query(.life(.postponeJob), .integer(job.number), .integer(instant), .text(reason))]
+                queries = [Query(LifeStatement.postponeJob, .integer(job.number), .integer(instant), .text(reason))]
                 wasRevoked = false
             }
             guard let row = results[0].first, let others = results[2].first else {
@@ -335,7 +338,7 @@ struct LifeRules: Sendable {
     }
 
     private static func lock(_ provider: String, _ subject: String) -> Query {
-        Query(.life(.lockIdentity), .text(provider), .text(subject))
+        Query(LifeStatement.lockIdentity, .text(provider), .text(subject))
     }
 }
 
@@ -423,7 +426,7 @@ struct JobQueries: Sendable {
         drafts.append(Draft(position: queries.count, job: job))
         queries.append(
             Query(
-                .life(.addJob), .text(kind.rawValue), .text(account), .text(provider),
+                LifeStatement.addJob, .text(kind.rawValue), .text(account), .text(provider),
                 .text(String(decoding: JSON.write(data), as: UTF8.self)), .integer(dueAt), .integer(now)))
     }
 

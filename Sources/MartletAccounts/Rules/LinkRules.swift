@@ -19,9 +19,9 @@ struct LinkRules: Sendable {
         let (address, origin) = (Query.Value.text(request.address), request.origin)
         let lock = dialect == .postgresql ? [Query(.lock, .text("link\n\(request.address)"))] : []
         let queries = [
-            Query(.findUser, address), Query(.link(.purge), .integer(start.seconds)),
+            Query(.findUser, address), Query(LinkStatement.purge, .integer(start.seconds)),
             Query(
-                .link(.recent), address, .integer(start.seconds), .text(origin.network),
+                LinkStatement.recent, address, .integer(start.seconds), .text(origin.network),
                 .text(origin.neighborhood ?? origin.network), .integer(Int64(PasswordLinkLimits.mailsOfNeighborhood))),
         ]
         return .run(lock + queries) { results throws(AccountError) in
@@ -56,13 +56,13 @@ struct LinkRules: Sendable {
         let mail = active?.provedAt == nil ? request.mails.unproved ?? request.mails.user : request.mails.user
         let data = (isReset ? active : user) == nil ? request.mails.other : mail
         let link = Query(
-            .link(.add), .text(request.digest), .integer(request.purpose.rawValue), .text(request.provider),
+            LinkStatement.add, .text(request.digest), .integer(request.purpose.rawValue), .text(request.provider),
             .text(request.address), .text(isReset ? active?.hash ?? "" : ""),
             .text(isReset ? "" : StoredClaims.write(request.claims)), .integer(now.seconds), .integer(expiry.seconds),
             .text(request.origin.network), .text(request.origin.neighborhood ?? request.origin.network))
         let event = recorder.queries(
             .mailRequested, of: request.address, stamp, data: data ?? request.mails.user)
-        return [link, Query(.link(.trim), .integer(Int64(PasswordLinkLimits.stored)))] + event
-            + [Query(.link(.dropEvent), .text(stamp.id), .integer(data == nil ? 1 : 0))]
+        return [link, Query(LinkStatement.trim, .integer(Int64(PasswordLinkLimits.stored)))] + event
+            + [Query(LinkStatement.dropEvent, .text(stamp.id), .integer(data == nil ? 1 : 0))]
     }
 }

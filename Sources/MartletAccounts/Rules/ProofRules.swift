@@ -62,7 +62,7 @@ struct ProofRules: Sendable {
 
     func prove(_ claim: Claim) -> TransactionStep<AddressProof?> {
         let take = Query(
-            .link(.take), .text(claim.digest), .integer(claim.purpose.rawValue), .integer(claim.now.seconds))
+            LinkStatement.take, .text(claim.digest), .integer(claim.purpose.rawValue), .integer(claim.now.seconds))
         return .run([take]) { results throws(AccountError) in
             guard let row = results[0].first else { return .end(nil) }
             return prove(claim, address: try row.text(0), hash: try row.text(1), claims: try row.text(2))
@@ -86,7 +86,7 @@ struct ProofRules: Sendable {
                 if !accounts.contains(where: { $0.hasSameBytes(as: account) }) { accounts.append(account) }
             }
             // All links of the address for the purpose end with one.
-            let spend = Query(.link(.spend), .text(address), .integer(claim.purpose.rawValue))
+            let spend = Query(LinkStatement.spend, .text(address), .integer(claim.purpose.rawValue))
             guard claim.purpose == .reset else {
                 guard user == nil else { return .commit([spend]) { _ in nil } }
                 let new = Proven(
@@ -127,7 +127,7 @@ struct ProofRules: Sendable {
         let queries = proven.accounts.flatMap { account -> [Query] in
             [
                 Query(.lockIdentities, .text(account)), Query(.lockClaims, .text(account)),
-                Query(.proof(.keys), .text(account)),
+                Query(ProofStatement.keys, .text(account)),
             ]
         }
         return .run(queries) { results throws(AccountError) in
@@ -185,12 +185,12 @@ struct ProofRules: Sendable {
     /// What takes the holdings of one account.
     private func queries(of holdings: Holdings, _ proven: Proven) throws(AccountError) -> [Query] {
         let account = Query.Value.text(holdings.account)
-        var queries = [Query(.proof(.reclaim), account, .integer(time))]
+        var queries = [Query(ProofStatement.reclaim, account, .integer(time))]
         // What operators have set stays.
         queries += AccountStore.store(ClaimLayers(operators: holdings.layers.operators), of: holdings.account)
         for listed in holdings.identities {
             queries += listed.identity.subjects.map {
-                Query(.proof(.noteDeparture), .text(listed.identity.provider), .text($0), .integer(time))
+                Query(ProofStatement.noteDeparture, .text(listed.identity.provider), .text($0), .integer(time))
             }
             queries.append(Query(.removeIdentity, .text(listed.id)))
             queries += recorder.queries(
@@ -199,7 +199,7 @@ struct ProofRules: Sendable {
         }
         for key in holdings.keys {
             queries.append(
-                Query(.key(.revoke), .text(key.provider), .text(key.id), .integer(proven.claim.now.seconds)))
+                Query(KeyStatement.revoke, .text(key.provider), .text(key.id), .integer(proven.claim.now.seconds)))
         }
         let data: JSONObject = [
             "identities": .array(holdings.identities.map { .string($0.identity.provider) }),

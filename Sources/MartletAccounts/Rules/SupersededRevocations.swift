@@ -32,7 +32,10 @@ struct SupersededRevocations: Sendable {
     /// What has to be known of the former accounts: two queries for each.
     var lookups: [Query] {
         accounts.flatMap {
-            [Query(.life(.lockDeletion), .text($0)), Query(.life(.countRevocations), .text($0), .integer(0))]
+            [
+                Query(LifeStatement.lockDeletion, .text($0)),
+                Query(LifeStatement.countRevocations, .text($0), .integer(0)),
+            ]
         }
     }
 
@@ -45,11 +48,11 @@ struct SupersededRevocations: Sendable {
     /// - Parameter grant: the login's own.
     func queries(identity: String, grant: SealedGrant?) -> [Query] {
         jobs.flatMap { job -> [Query] in
-            let removal = Query(.life(.removeJob), .integer(job.number))
+            let removal = Query(LifeStatement.removeJob, .integer(job.number))
             guard let client = job.data["client"]?.string, let key = job.data["key_id"]?.string,
                 let token = job.data["token"]?.string, grant.map({ !$0.client.hasSameBytes(as: client) }) ?? true
             else { return [removal] }
-            return [removal, Query(.life(.putGrant), .text(identity), .text(client), .text(key), .text(token))]
+            return [removal, Query(LifeStatement.putGrant, .text(identity), .text(client), .text(key), .text(token))]
         }
     }
 }
