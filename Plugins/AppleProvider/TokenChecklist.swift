@@ -6,7 +6,6 @@ internal import MartletProvider
 /// What a verified identity token says.
 struct VerifiedToken {
     let identity: Identity
-    /// The one audience of the token.
     let audience: String
     /// All claims, including those that only serve to verify the token, such as `nonce`.
     let claims: AppleClaims

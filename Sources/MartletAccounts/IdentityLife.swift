@@ -114,7 +114,6 @@ package struct AccountJob: Sendable, Equatable {
         case endSessions = "end_sessions"
         /// Revokes the grant in `data` at its issuer.
         case revoke
-        /// Deletes the account.
         case deleteAccount = "delete_account"
         /// Makes every gateway apply the account's claims, and whether it is disabled.
         case publishClaims = "publish_claims"

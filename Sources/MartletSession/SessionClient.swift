@@ -23,7 +23,6 @@ struct SealedAddress {
     /// The hash and the ciphertext; empty without an address.
     let bytes: [UInt8]
 
-    /// The hash of the address.
     static func hash(of stored: [UInt8]) -> ArraySlice<UInt8> { stored.prefix(hashLength) }
 
     /// The short form: 4 bytes for an IPv4-mapped address.

@@ -34,7 +34,6 @@ struct KeyCache {
 
     /// What a change means for decisions.
     struct Effect {
-        /// The keys that have changed.
         var changed: [APIKeyRecord] = []
         /// Whether the store was restored, so that everything may have changed.
         var isReset = false

@@ -52,7 +52,6 @@ package struct KeyTable: Sendable, Equatable {
         if !errors.isEmpty { throw ParseError(errors: errors) }
     }
 
-    /// The keys by id.
     var sorted: [APIKeyRecord] { keys.values.sorted { $0.id < $1.id } }
 
     /// The text of the file.

@@ -16,7 +16,6 @@ enum TokenResponse: Sendable {
     /// Anything else, such as 500 or an HTML page: what Apple did is unknown.
     case unknown(String)
 
-    /// The tokens of a response.
     struct Granted: Sendable {
         let accessToken: Secret
         /// `nil` when a refresh token was checked.

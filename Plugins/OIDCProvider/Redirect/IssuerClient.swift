@@ -54,7 +54,6 @@ struct IssuerClient: Sendable {
 
 /// The issuer's response to a code (RFC 6749 §5, OIDC Core §3.1.3.3), parsed only.
 enum TokenResponse {
-    /// The tokens of a response.
     struct Granted {
         let accessToken: Secret
         let identityToken: Secret

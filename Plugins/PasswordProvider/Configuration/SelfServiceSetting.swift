@@ -8,7 +8,6 @@ struct RegisterSetting: ConfigurationDecodable {
     enum Verification: String, CaseIterable, ConfigurationValue {
         /// By a link in a mail.
         case email
-        /// Not at all.
         case none
     }
 

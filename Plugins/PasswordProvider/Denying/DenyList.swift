@@ -71,7 +71,6 @@ struct DenyList<Bytes: DenyListBytes>: Sendable {
         return false
     }
 
-    /// One line.
     private struct Line {
         let start: Int64
         /// Where the next one starts.

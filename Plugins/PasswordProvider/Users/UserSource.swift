@@ -3,7 +3,6 @@ internal import MartletCrypto
 internal import MartletJSON
 internal import MartletProvider
 
-/// A user that was found.
 struct FoundUser: Sendable {
     /// The key of the user's identity and record.
     let subject: String
@@ -18,7 +17,6 @@ struct FoundUser: Sendable {
     var claims: JSONObject = [:]
 }
 
-/// The source of users.
 enum UserSource: Sendable {
     case accounts(any UserRecordStoring)
     case file(UserFile)

@@ -11,7 +11,6 @@ package struct ClaimPatch: Sendable, Equatable {
         self.changes = changes
     }
 
-    /// The names of the claims that it changes.
     package var names: [String] { changes.members.map(\.name) }
 
     /// The claims after the change.

@@ -4,7 +4,6 @@ internal import MartletCore
 enum PostgreSQLBatchError: Error {
     /// A statement failed with this SQLSTATE, and the server's message.
     case statementFailed(state: String, message: String = "")
-    /// The connection was lost.
     case connectionLost
 
     /// How to recover from the error.

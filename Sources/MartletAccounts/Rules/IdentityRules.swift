@@ -34,7 +34,7 @@ struct IdentityRules: Sendable {
         as ids: NewIdentifiers, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Account> {
         let locks = locks(identity)
-        let queries = subjectQueries(identity, .lockSubject) + subjectQueries(identity, .proof(.findDeparture))
+        let queries = subjectQueries(identity, .lockSubject) + subjectQueries(identity, ProofStatement.findDeparture)
         return .run(locks + queries) { results throws(AccountError) in
             let binding = try IdentityBinding(identity, results, from: locks.count)
             warnOfConflict(binding, of: identity)
@@ -107,7 +107,7 @@ struct IdentityRules: Sendable {
             guard identities.count > 1 else { throw .lastIdentity }
             // Claims of the identity go with it.
             let departures = found.identity.subjects.map {
-                Query(.proof(.noteDeparture), .text(provider), .text($0), .integer(stamp.time))
+                Query(ProofStatement.noteDeparture, .text(provider), .text($0), .integer(stamp.time))
             }
             let removal =
                 departures + [Query(.removeIdentity, .text(found.id)), Query(.countClaimsRemoval, .text(subject))]
@@ -216,7 +216,6 @@ extension IdentityRules {
     }
 }
 
-/// One identity in a list.
 struct ListedIdentity: Sendable {
     let id: String
     let identity: AccountIdentity

@@ -28,7 +28,6 @@ package struct SignInAttempt: Sendable {
     package enum Destination: Sendable, Equatable {
         /// The text of a ``ReturnTarget``; check it again, because the configuration may have changed.
         case page(String)
-        /// An app.
         case app(AppRequest)
     }
 

@@ -7,7 +7,6 @@ package import MartletHTTP
 package final class GatewayCookies: Sendable {
     /// What a cookie is for.
     package enum Kind: Sendable, CaseIterable {
-        /// The session.
         case session
         /// A sign-in that waits for a provider (``SignInAttempt``); each has one of its own.
         case start

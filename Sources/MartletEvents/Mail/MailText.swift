@@ -6,7 +6,6 @@ package struct MailText: Sendable, Equatable {
     /// Lines that end in a newline.
     package let body: String
 
-    /// The languages of the texts.
     private enum Language { case english, chinese }
 
     /// Writes the text of a mail; nothing of it is chosen by the one who requested it.

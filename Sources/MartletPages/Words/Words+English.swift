@@ -1,5 +1,4 @@
 extension Words {
-    /// English.
     static let english: [WordKey: String] = [
         .signInTitle: "Sign in to {site}",
         .signIn: "Sign in",

@@ -1,5 +1,4 @@
 extension Words {
-    /// Simplified Chinese.
     static let simplifiedChinese: [WordKey: String] = [
         .signInTitle: "登录 {site}",
         .signIn: "登录",

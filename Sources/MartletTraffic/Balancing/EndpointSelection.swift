@@ -8,7 +8,6 @@ package struct EndpointSelection: Sendable, Equatable {
         case usableWithBackups
         /// All of them: too few are usable (`panic_threshold`).
         case all
-        /// None.
         case none
     }
 

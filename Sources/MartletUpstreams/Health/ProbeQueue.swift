@@ -14,7 +14,6 @@ struct ProbeQueue {
     private var items: [Item] = []
 
     var count: Int { items.count }
-    /// When the next probe is due.
     var nextDue: MonotonicTime? { items.first?.due }
 
     mutating func insert(_ target: Int, due: MonotonicTime) {
