@@ -1,23 +1,13 @@
 /// Sessions that have ended, and subjects that have changed.
 extension Authenticator {
-    /// Records sessions that have ended, and subjects whose identities or passwords have changed; their cache entries
-    /// go with the next sweep.
+    /// Records what has happened to sessions and subjects; their cache entries go with the next sweep.
     ///
-    /// A verification in flight may not have seen the change: results requested before it are void.
-    package mutating func revoke(
-        _ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement?, at time: LoopTime
+    /// A verification in flight may not have seen it: results requested before it are void.
+    package mutating func note(
+        _ change: CredentialChange, _ acknowledgement: LoopAcknowledgement?, at time: LoopTime
     ) {
-        revocations.add(revocationIDs, at: time.monotonic)
-        sweep.add(revocationIDs, acknowledgement)
-        hasUnsweptRevocations = !sweep.isEmpty
-    }
-
-    /// Records sessions that have changed but go on, such as one whose owner has authenticated again.
-    package mutating func sessionsChanged(
-        _ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement?, at time: LoopTime
-    ) {
-        revocations.add(revocationIDs, at: time.monotonic)
-        sweep.add(changed: revocationIDs, acknowledgement)
+        revocations.add(change.revocationIDs, at: time.monotonic)
+        sweep.add(change, acknowledgement)
         hasUnsweptRevocations = !sweep.isEmpty
     }
 

@@ -19,20 +19,13 @@ package struct RevocationSweep {
 
     var isEmpty: Bool { revocationIDs.isEmpty && changedIDs.isEmpty }
 
-    /// Adds revocations.
+    /// Adds what has happened to sessions and subjects.
     /// - Parameter acknowledgement: acknowledged when the cache entries are gone.
-    mutating func add(_ revoked: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
-        revocationIDs.formUnion(revoked)
-        add(acknowledgement)
-    }
-
-    /// Adds sessions that have changed.
-    mutating func add(changed: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
-        changedIDs.formUnion(changed)
-        add(acknowledgement)
-    }
-
-    private mutating func add(_ acknowledgement: LoopAcknowledgement?) {
+    mutating func add(_ change: CredentialChange, _ acknowledgement: LoopAcknowledgement?) {
+        switch change {
+        case .ended(let ids): revocationIDs.formUnion(ids)
+        case .changed(let ids): changedIDs.formUnion(ids)
+        }
         guard let acknowledgement else { return }
         if isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
     }

@@ -1,57 +1,42 @@
 private import CLinux
-internal import MartletAuthenticator
-internal import MartletCore
+package import MartletAuthenticator
+package import MartletCore
 package import MartletIO
-internal import MartletResponder
+package import MartletResponder
 private import Synchronization
 
-/// A message from another thread to a loop.
-enum LoopMessage: Sendable {
-    /// The result of a verification that a request waits for.
-    case verificationFinished(FinishedVerification)
-    /// The store has decided about the limits that a request waits for.
-    case limitsDecided(exchange: Handle<Exchange>, LimitWait)
-    /// A local handler's response.
-    case localResponse(exchange: Handle<Exchange>, LocalResponse)
-    /// Starts or stops streaming finished requests to a watcher.
-    case watch((any RequestWatching)?)
-    /// A part of the body of such a response; an empty one is its end.
-    case localPart(exchange: Handle<Exchange>, [UInt8])
-    /// A finished step of a TLS handshake with a client.
-    case handshake(downstream: Handle<DownstreamConnection>, HandshakeStep)
-    /// A new configuration.
+/// A message from the rest of the process to a loop, which carries it out in `drainMailbox()`.
+package enum LoopMessage: Sendable {
+    /// A new configuration; a socket of −1 is one that the loop already owns.
     case adopt(Snapshot, listeners: [ListenerSocket])
     /// New addresses of endpoints that are named by host.
     case resolved([ResolvedName])
-    /// What health checks have found out.
+    /// What health checks have found out; the loop keeps the last state of each endpoint.
     case health([EndpointHealth])
-    /// The endpoints that the operator has taken out of use: all of them.
+    /// The endpoints that the operator has taken out of use, without a resolved address: all of them.
     case drained(Set<EndpointIdentity>)
-    /// Cached decisions are void, or may be outdated.
+    /// Cached decisions and principals are void, or may be outdated.
     case invalidateCaches
-    /// Sessions that have ended and subjects that have changed, by their revocation IDs.
-    case revoked([UInt64], LoopAcknowledgement?)
-    /// Sessions that have changed but go on.
-    case sessionsChanged([UInt64], LoopAcknowledgement?)
-    /// Whether sessions are rejected because the store is unavailable.
+    /// What was cached of sessions or subjects is void.
+    ///
+    /// Acknowledged when that is removed and what it admitted has ended, or the loop has.
+    case credentials(CredentialChange, LoopAcknowledgement? = nil)
+    /// Whether session tokens, cached ones included, are rejected because the store is unavailable.
     case rejectSessions(Bool)
+    /// Starts or stops streaming finished requests to a watcher.
+    case watch((any RequestWatching)?)
     /// The access log has changed its format.
     case logFormatChanged
-    /// Access lines go elsewhere, or have other fields.
+    /// Access lines go elsewhere, or have other fields: for a loop that adopts no configuration.
     case accessLog(AccessLogSettings?)
-    /// A request of another loop waits for a connection to an upstream that has as many as it may have.
-    case connectionWanted
-    /// Report the counters.
+    /// Report the counters, with the state of every endpoint if that is wanted.
     case report(withEndpoints: Bool, @Sendable (LoopReport) -> Void)
     /// Finish requests in progress and accept no more; what is left at the deadline is aborted.
-    case drain(deadline: Int64, hasSuccessor: Bool)
+    case drain(until: MonotonicTime, hasSuccessor: Bool)
 
     /// The loop has ended and caches nothing any more: acknowledges the message.
     fileprivate func drop() {
-        switch self {
-        case .revoked(_, let acknowledgement), .sessionsChanged(_, let acknowledgement): acknowledgement?.acknowledge()
-        default: break
-        }
+        if case .credentials(_, let acknowledgement?) = self { acknowledgement.acknowledge() }
     }
 }
 
@@ -59,9 +44,30 @@ enum LoopMessage: Sendable {
 ///
 /// The loop drains it completely when its descriptor becomes readable.
 package final class Mailbox: Sendable {
+    /// Messages, and what comes of work that the loop has begun, or that other loops need of it.
+    enum Entry: Sendable {
+        case message(LoopMessage)
+        /// The result of a verification that a request waits for.
+        case verificationFinished(FinishedVerification)
+        /// The store has decided about the limits that a request waits for.
+        case limitsDecided(exchange: Handle<Exchange>, LimitWait)
+        /// A local handler's response.
+        case localResponse(exchange: Handle<Exchange>, LocalResponse)
+        /// A part of the body of such a response; an empty one is its end.
+        case localPart(exchange: Handle<Exchange>, [UInt8])
+        /// A finished step of a TLS handshake with a client.
+        case handshake(downstream: Handle<DownstreamConnection>, HandshakeStep)
+        /// A request of another loop waits for a connection to an upstream that has as many as it may have.
+        case connectionWanted
+
+        fileprivate func drop() {
+            if case .message(let message) = self { message.drop() }
+        }
+    }
+
     let descriptor: Int32
     private struct State {
-        var messages: [LoopMessage] = []
+        var entries: [Entry] = []
         /// The loop has ended.
         var isClosed = false
     }
@@ -77,36 +83,31 @@ package final class Mailbox: Sendable {
     deinit { CLinux.close(descriptor) }
 
     /// Posts a message and wakes the loop.
-    func post(_ message: LoopMessage) {
-        let (isFirst, isClosed) = state.withLock { state in
-            guard !state.isClosed else { return (false, true) }
-            state.messages.append(message)
-            return (state.messages.count == 1, false)
-        }
-        if isFirst { wake() }
-        if isClosed { message.drop() }
-    }
+    package func post(_ message: LoopMessage) { post(.message(message)) }
 
-    /// Posts several messages and wakes the loop once.
-    func post(_ several: [LoopMessage]) {
-        guard !several.isEmpty else { return }
+    /// Posts what has come of work, and wakes the loop.
+    func post(_ entry: Entry) { add(CollectionOfOne(entry)) }
+
+    /// Posts several entries and wakes the loop once.
+    private func add(_ entries: some Collection<Entry> & Sendable) {
+        guard !entries.isEmpty else { return }
         let (isFirst, isClosed) = state.withLock { state in
             guard !state.isClosed else { return (false, true) }
-            state.messages.append(contentsOf: several)
-            return (state.messages.count == several.count, false)
+            state.entries.append(contentsOf: entries)
+            return (state.entries.count == entries.count, false)
         }
         if isFirst { wake() }
-        if isClosed { for message in several { message.drop() } }
+        if isClosed { for entry in entries { entry.drop() } }
     }
 
     /// Closes the mailbox of a loop that ends.
     func close() {
         let left = state.withLock { state in
             state.isClosed = true
-            defer { state.messages = [] }
-            return state.messages
+            defer { state.entries = [] }
+            return state.entries
         }
-        for message in left { message.drop() }
+        for entry in left { entry.drop() }
     }
 
     /// How often the loop has come by, which it does after ``wake()`` as long as it turns.
@@ -118,15 +119,22 @@ package final class Mailbox: Sendable {
         _ = unsafe write(descriptor, &one, 8)
     }
 
-    /// Removes and returns all messages.
-    func drain() -> [LoopMessage] {
+    /// Removes and returns everything.
+    func drain() -> [Entry] {
         turn.add(1, ordering: .relaxed)
         var count: UInt64 = 0
         _ = unsafe read(descriptor, &count, 8)
         return state.withLock { state in
-            let taken = state.messages
-            state.messages = []
+            let taken = state.entries
+            state.entries = []
             return taken
         }
+    }
+}
+
+extension Mailbox: VerificationResultSink {
+    /// Posts results of verifications.
+    package func receive(_ results: [FinishedVerification]) {
+        add(results.map { Entry.verificationFinished($0) })
     }
 }

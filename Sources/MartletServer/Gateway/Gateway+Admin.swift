@@ -61,7 +61,7 @@ extension Gateway: AdminSource {
     }
 
     /// Has finished requests of clients watched, or not any more.
-    package func watchRequests(_ watcher: (any RequestWatching)?) { clientLoops?.watch(watcher) }
+    package func watchRequests(_ watcher: (any RequestWatching)?) { clientLoops?.post(.watch(watcher)) }
 
     /// A subject as access lines name it.
     package func loggedSubject(_ subject: String) -> String? {

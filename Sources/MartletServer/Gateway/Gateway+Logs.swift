@@ -29,11 +29,10 @@ extension Gateway {
     func apply(_ log: LogConfiguration, _ settings: AccessLogSettings?, loops: LoopGroup?, admin: LoopGroup?) {
         services.levels.configure(log.level)
         services.sink.setTime(EventTime(log.access.fields))
-        admin?.adoptAccessLog(settings)
+        admin?.post(.accessLog(settings))
         services.accessFiles.retain(only: log)
         let isChanged = services.sink.setFormat(log.format)
         guard services.accessFiles.setFormat(log.format) || isChanged else { return }
-        loops?.logFormatChanged()
-        admin?.logFormatChanged()
+        for group in [loops, admin] { group?.post(.logFormatChanged) }
     }
 }

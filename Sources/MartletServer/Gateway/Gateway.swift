@@ -2,7 +2,7 @@ internal import MartletAccounts
 package import MartletAdmin
 internal import MartletAudit
 internal import MartletConfig
-package import MartletCore
+internal import MartletCore
 internal import MartletEvents
 internal import MartletIO
 internal import MartletIdentities
@@ -175,12 +175,12 @@ package final class Gateway: Sendable {
     private func attach(to loops: LoopGroup) {
         invalidator.attach(to: loops)
         healthChecks.attach { [mirrors] endpoints in
-            loops.healthChanged(endpoints)
+            loops.post(.health(endpoints))
             mirrors.healthChanged(endpoints)
         }
         names.attach(
             NameResolution.Observer(
-                changed: { loops.resolved($0) },
+                changed: { loops.post(.resolved($0)) },
                 all: { [healthChecks, mirrors] names in
                     healthChecks.follow(names)
                     mirrors.follow(names)
@@ -246,7 +246,7 @@ package final class Gateway: Sendable {
             let rejects = isRequired && graph.store.redis.map { $0.status.state != .connected } ?? false
             if rejects != wasRejecting {
                 wasRejecting = rejects
-                invalidator.setRejectsSessions(rejects)
+                invalidator.post(.rejectSessions(rejects))
             }
         }
     }
@@ -393,7 +393,7 @@ package final class Gateway: Sendable {
         admin?.adopt(next.snapshot, sockets: adminSockets)
         let upstreams = next.blueprint.configuration.upstreams
         names.follow(upstreams) { resolved in
-            loops.resolved(resolved)
+            loops.post(.resolved(resolved))
             healthChecks.follow(upstreams, resolved)
             mirrors.follow(next.blueprint.configuration, resolved)
         }
@@ -409,7 +409,7 @@ package final class Gateway: Sendable {
     }
 
     private func setDrained(_ endpoints: Set<EndpointIdentity>, _ loops: LoopGroup?) {
-        loops?.setDrained(endpoints)
+        loops?.post(.drained(endpoints))
         mirrors.setDrained(endpoints)
     }
 
@@ -538,37 +538,4 @@ package final class Gateway: Sendable {
     package func loopReports(withEndpoints: Bool) async -> [LoopReport] {
         await state.withLock { $0.loops }?.reports(withEndpoints: withEndpoints) ?? []
     }
-}
-
-/// Invalidates cached decisions in the loops, as soon as there are any.
-package final class CacheInvalidator: Sendable {
-    /// How long a revocation waits for the loops.
-    private static let timeout = Duration.seconds(1)
-
-    private let target = Lock<LoopGroup?>(nil)
-    private let logger: Logger
-
-    package init(logger: Logger) { self.logger = logger }
-
-    func attach(to loops: LoopGroup) { target.withLock { $0 = loops } }
-
-    /// Drops every cached decision.
-    func invalidateAll() { target.withLock { $0 }?.invalidateAll() }
-    /// Drops cached decisions about ended sessions and changed subjects.
-    func revoke(_ numbers: [UInt64]) { target.withLock { $0 }?.revoke(numbers) }
-    /// The same for a revocation by this instance: returns when every loop has dropped its decisions, or after a
-    /// timeout.
-    func revokeAndWait(_ numbers: [UInt64]) async {
-        guard await target.withLock({ $0 })?.revoke(numbers, timeout: Self.timeout) == false else { return }
-        logger.warning("event loop did not acknowledge revocation in time", ("count", String(numbers.count)))
-    }
-    /// Drops cached decisions about changed sessions.
-    func sessionsChanged(_ numbers: [UInt64]) { target.withLock { $0 }?.sessionsChanged(numbers) }
-    /// The same for a change by this instance: returns when every loop has dropped its decisions, or after a timeout.
-    func sessionsChangedAndWait(_ numbers: [UInt64]) async {
-        guard await target.withLock({ $0 })?.sessionsChanged(numbers, timeout: Self.timeout) == false else { return }
-        logger.warning("event loop did not acknowledge changed session in time", ("count", String(numbers.count)))
-    }
-    /// Whether sessions are rejected because the store is unavailable.
-    func setRejectsSessions(_ rejects: Bool) { target.withLock { $0 }?.setRejectsSessions(rejects) }
 }

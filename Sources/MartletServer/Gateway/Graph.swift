@@ -75,14 +75,7 @@ package struct Graph: Sendable {
         let sessions = SessionStore(
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
             readsClaims: accounts != nil, seal: store.seal,
-            onRevoked: { numbers in
-                store.copies?.drop(numbers)
-                await invalidator.revokeAndWait(numbers)
-            },
-            onChanged: { numbers in
-                store.copies?.drop(numbers)
-                await invalidator.sessionsChangedAndWait(numbers)
-            })
+            onRevoked: { await store.invalidate(.ended($0)) }, onChanged: { await store.invalidate(.changed($0)) })
         let claims = accounts.map {
             ClaimPublisher(accounts: $0.store, sessions: sessions, dropDecisions: store.accountChanged)
         }

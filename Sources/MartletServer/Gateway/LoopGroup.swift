@@ -56,7 +56,8 @@ package final class LoopGroup: Sendable {
                 guard started.wait() == .ok else { throw LoopSetupError() }
             }
         } catch {
-            for mailbox in mailboxes { mailbox.drain(until: services.clock.monotonicTime) }
+            let now = services.clock.monotonicTime
+            for mailbox in mailboxes { mailbox.post(.drain(until: now, hasSuccessor: false)) }
             throw StartError(code: "server.loop_not_started", message: "\(error)", exit: .internalFault)
         }
         self.mailboxes = mailboxes
@@ -90,82 +91,29 @@ package final class LoopGroup: Sendable {
         }
     }
 
-    /// Sends every loop a new configuration.
+    /// Sends every loop a message.
+    package func post(_ message: LoopMessage) {
+        for mailbox in mailboxes { mailbox.post(message) }
+    }
+
+    /// Sends every loop a message, and waits until all have acknowledged it.
+    /// - Returns: whether they did before the timeout.
+    func postAndWait(within timeout: Duration, _ message: (LoopAcknowledgement) -> LoopMessage) async -> Bool {
+        let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
+        post(message(acknowledgement))
+        return await acknowledgement.wait(within: timeout)
+    }
+
+    /// Sends every loop a new configuration, with the sockets of its own.
     func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]]) {
-        for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.adopt(snapshot, listeners: listeners) }
-    }
-
-    /// Starts or stops streaming finished requests to a watcher.
-    func watch(_ watcher: (any RequestWatching)?) {
-        for mailbox in mailboxes { mailbox.watch(watcher) }
-    }
-
-    /// Sends every loop the addresses of host names.
-    func resolved(_ names: [ResolvedName]) {
-        for mailbox in mailboxes { mailbox.resolved(names) }
-    }
-
-    /// Tells every loop what health checks have found out.
-    func healthChanged(_ endpoints: [EndpointHealth]) {
-        for mailbox in mailboxes { mailbox.healthChanged(endpoints) }
-    }
-
-    /// Has exactly these endpoints be out of use.
-    func setDrained(_ endpoints: Set<EndpointIdentity>) {
-        for mailbox in mailboxes { mailbox.setDrained(endpoints) }
-    }
-
-    /// Has every loop drop its cached decisions.
-    func invalidateAll() {
-        for mailbox in mailboxes { mailbox.invalidateCaches() }
-    }
-
-    /// Has every loop drop its cached decisions about ended sessions and changed subjects.
-    func revoke(_ numbers: [UInt64]) {
-        for mailbox in mailboxes { mailbox.revoked(numbers) }
-    }
-
-    /// The same, and waits until every loop has acknowledged it.
-    /// - Returns: whether all did before the timeout.
-    func revoke(_ numbers: [UInt64], timeout: Duration) async -> Bool {
-        let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
-        for mailbox in mailboxes { mailbox.revoked(numbers, acknowledgement) }
-        return await acknowledgement.wait(within: timeout)
-    }
-
-    /// Has every loop drop its cached decisions about changed sessions.
-    func sessionsChanged(_ numbers: [UInt64]) {
-        for mailbox in mailboxes { mailbox.sessionsChanged(numbers) }
-    }
-
-    /// The same, and waits until every loop has acknowledged it.
-    /// - Returns: whether all did before the timeout.
-    func sessionsChanged(_ numbers: [UInt64], timeout: Duration) async -> Bool {
-        let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
-        for mailbox in mailboxes { mailbox.sessionsChanged(numbers, acknowledgement) }
-        return await acknowledgement.wait(within: timeout)
-    }
-
-    /// Notifies every loop whether sessions are rejected.
-    func setRejectsSessions(_ rejects: Bool) {
-        for mailbox in mailboxes { mailbox.rejectSessions(rejects) }
-    }
-
-    /// Has every loop switch to the current log format.
-    func logFormatChanged() {
-        for mailbox in mailboxes { mailbox.logFormatChanged() }
-    }
-
-    /// Has every loop switch to other settings of the access log.
-    func adoptAccessLog(_ settings: AccessLogSettings?) {
-        for mailbox in mailboxes { mailbox.adoptAccessLog(settings) }
+        for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.post(.adopt(snapshot, listeners: listeners)) }
     }
 
     /// Ends every loop when its requests are served, at the latest at the deadline.
     ///
-    /// - Parameter hasSuccessor: whether another process accepts from the same sockets.
+    /// - Parameter hasSuccessor: whether another process accepts from the same sockets and their queues.
     package func drain(until deadline: MonotonicTime, hasSuccessor: Bool = false) {
-        for mailbox in mailboxes { mailbox.drain(until: deadline, hasSuccessor: hasSuccessor) }
+        post(.drain(until: deadline, hasSuccessor: hasSuccessor))
     }
 
     /// Waits until every loop has ended.
@@ -192,7 +140,11 @@ package final class LoopGroup: Sendable {
     func reports(withEndpoints: Bool) async -> [LoopReport] {
         await withTaskGroup(of: LoopReport?.self) { group in
             for mailbox in mailboxes {
-                group.addTask { await mailbox.report(withEndpoints: withEndpoints, within: .seconds(1)) }
+                group.addTask {
+                    let reply = OnceOnly<LoopReport>()
+                    mailbox.post(.report(withEndpoints: withEndpoints) { reply.complete($0) })
+                    return await reply.value(within: .seconds(1))
+                }
             }
             var reports: [LoopReport] = []
             for await report in group { if let report { reports.append(report) } }

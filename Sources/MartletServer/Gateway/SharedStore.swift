@@ -3,6 +3,7 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletCrypto
 internal import MartletProvider
+internal import MartletProxy
 package import MartletRedis
 package import MartletSession
 internal import MartletTraffic
@@ -130,7 +131,9 @@ package final class SharedStore: Sendable {
                     resolver: services.resolver,
                     clock: services.clock, logger: services.logger.with(("component", "redis")))
                 let copies = SessionCache()
-                let recovery = GapRecovery(client, probe: label.prefix + "probe") { invalidator.invalidateAll() }
+                let recovery = GapRecovery(client, probe: label.prefix + "probe") {
+                    invalidator.post(.invalidateCaches)
+                }
                 let seal = seal(blueprint.configuration.store, services)
                 let subscriber =
                     access == .full ? subscribe(client, label, seal, invalidator, copies, recovery) : nil
@@ -178,14 +181,14 @@ package final class SharedStore: Sendable {
                 guard let message = seal.map({ $0.open(message: published, on: Array(channel.utf8)) }) ?? published
                 else { return }
                 if message == invalidateAllMessage {
-                    invalidator.invalidateAll()
+                    invalidator.post(.invalidateCaches)
                 } else if let numbers = RevocationMessage.numbers(in: message) {
                     client.forget(numbers)
                     copies.drop(numbers)
-                    invalidator.revoke(numbers)
+                    invalidator.post(.credentials(.ended(numbers)))
                 } else if let numbers = RevocationMessage.changedNumbers(in: message) {
                     copies.drop(numbers)
-                    invalidator.sessionsChanged(numbers)
+                    invalidator.post(.credentials(.changed(numbers)))
                 }
             },
             // The missed messages may have revoked any decision. Copies of sessions are used only where the store does
@@ -197,52 +200,58 @@ package final class SharedStore: Sendable {
     ///
     /// An instance that cannot be reached keeps its cached decisions until they expire.
     func invalidateEverywhere() {
-        invalidator.invalidateAll()
+        invalidator.post(.invalidateCaches)
         Task { await publish(Self.invalidateAllMessage) }
     }
 
     /// The same for the decisions about one subject.
     ///
     /// Returns when every loop of this instance has dropped them and the other instances have been notified.
-    func invalidateEverywhere(_ subject: String) async {
-        let numbers = [SubjectRevocationID.of(subject)]
-        async let published: Void = publish(RevocationMessage.bytes(numbers))
-        await invalidator.revokeAndWait(numbers)
+    func invalidateEverywhere(_ subject: String) async { await invalidateEverywhere(.ended(Self.ids(of: subject))) }
+
+    /// The same for a subject whose account was changed, with its claims: if that is disabled, what its direct
+    /// credentials have admitted ends, too. Decisions about its sessions are dropped when the claims are stored.
+    func accountChanged(_ subject: String, isDisabled: Bool) async {
+        await invalidateEverywhere(Self.change(of: subject, isDisabled: isDisabled))
+    }
+
+    private func invalidateEverywhere(_ change: CredentialChange) async {
+        async let published: Void = publish(change)
+        await invalidator.postAndWait(change)
         await published
     }
 
     /// Has every loop of this instance, and of no other, drop its decisions about some subjects, and verify what
     /// requests in progress were admitted by.
     func verifyAgain(_ subjects: [String]) {
-        invalidator.sessionsChanged(subjects.map { SubjectRevocationID.of($0) })
+        invalidator.post(.credentials(.changed(subjects.flatMap { Self.ids(of: $0) })))
+    }
+
+    /// Has every loop of this instance drop its decisions about sessions that it has ended or changed itself.
+    func invalidate(_ change: CredentialChange) async {
+        copies?.drop(change.revocationIDs)
+        await invalidator.postAndWait(change)
     }
 
     /// Notifies running gateways, from a process without loops; returns when the message is published.
-    package func notifyOthers(_ subject: String) async {
-        await publish(RevocationMessage.bytes([SubjectRevocationID.of(subject)]))
-    }
+    package func notifyOthers(_ subject: String) async { await publish(.ended(Self.ids(of: subject))) }
 
-    /// Has every loop of every instance drop its decisions about a subject whose claims have changed; those about its
-    /// sessions are dropped when the claims are stored.
-    ///
-    /// Returns when every loop of this instance has done so and the other instances have been notified.
-    private func claimsChanged(of subject: String) async {
-        let numbers = [SubjectRevocationID.of(subject)]
-        async let published: Void = publish(RevocationMessage.bytes(changed: numbers))
-        await invalidator.sessionsChangedAndWait(numbers)
-        await published
-    }
-
-    /// The same for a subject whose account was changed: if that is disabled, what its direct credentials have admitted
-    /// ends, too.
-    func accountChanged(_ subject: String, isDisabled: Bool) async {
-        if isDisabled { await invalidateEverywhere(subject) } else { await claimsChanged(of: subject) }
-    }
-
-    /// Notifies running gateways of such a change, from a process without loops.
+    /// Notifies running gateways of a change of an account, from a process without loops.
     package func notifyOthersOfChange(_ subject: String, isDisabled: Bool) async {
-        let numbers = [SubjectRevocationID.of(subject)]
-        await publish(isDisabled ? RevocationMessage.bytes(numbers) : RevocationMessage.bytes(changed: numbers))
+        await publish(Self.change(of: subject, isDisabled: isDisabled))
+    }
+
+    private static func ids(of subject: String) -> [UInt64] { [SubjectRevocationID.of(subject)] }
+
+    private static func change(of subject: String, isDisabled: Bool) -> CredentialChange {
+        isDisabled ? .ended(ids(of: subject)) : .changed(ids(of: subject))
+    }
+
+    private func publish(_ change: CredentialChange) async {
+        switch change {
+        case .ended(let ids): await publish(RevocationMessage.bytes(ids))
+        case .changed(let ids): await publish(RevocationMessage.bytes(changed: ids))
+        }
     }
 
     private func publish(_ message: [UInt8]) async {

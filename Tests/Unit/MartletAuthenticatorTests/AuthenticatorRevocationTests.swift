@@ -20,7 +20,7 @@ import Testing
         _ = bench.decide("required", Self.session, &credential)
         let started = bench.time
         bench.advance(seconds: seconds)
-        bench.authenticator.revoke([7], nil, at: bench.time)
+        bench.authenticator.note(.ended([7]), nil, at: bench.time)
         bench.time = started
         let decided = bench.decide("required", Self.session, &credential, result: AuthenticatorBench.verified())
         #expect(decided == (isValid ? Self.authorized : .pending(by: "sessions")))
@@ -31,7 +31,7 @@ import Testing
         var bench = AuthenticatorBench()
         var credential = CredentialState()
         _ = bench.decide("required", Self.session, &credential)
-        bench.authenticator.revoke([8], nil, at: bench.time)
+        bench.authenticator.note(.ended([8]), nil, at: bench.time)
         let decided = bench.decide("required", Self.session, &credential, result: AuthenticatorBench.verified())
         #expect(decided == Self.authorized)
     }
@@ -64,7 +64,7 @@ import Testing
         _ = bench.decide("required", "Bearer mat_1", result: AuthenticatorBench.verified(revocationID: 7))
         _ = bench.decide("required", "Bearer mat_2", result: AuthenticatorBench.verified(revocationID: 8))
         let acknowledgement = LoopAcknowledgement(loops: 1)
-        bench.authenticator.revoke([7, 9], acknowledgement, at: bench.time)
+        bench.authenticator.note(.ended([7, 9]), acknowledgement, at: bench.time)
         let wasDue = bench.authenticator.hasUnsweptRevocations
         let due = bench.authenticator.sweepRevocations(at: bench.time)
         #expect(due?.revocationIDs == [7, 9] && due?.acknowledgements.first === acknowledgement)
@@ -75,7 +75,7 @@ import Testing
         // The principal, which other routes would use, is gone as well.
         let other = bench.decide("admins", "Bearer mat_1")
         #expect(other == .pending(by: "sessions"))
-        bench.authenticator.revoke([8], nil, at: bench.time)
+        bench.authenticator.note(.ended([8]), nil, at: bench.time)
         let early = bench.authenticator.sweepRevocations(at: bench.time) == nil
         bench.advance(seconds: 1)
         let late = bench.authenticator.sweepRevocations(at: bench.time)

@@ -12,7 +12,7 @@ import Testing
     @Test func `a message without revocations is acknowledged immediately`() async {
         var bench = AuthenticatorBench()
         let acknowledgement = LoopAcknowledgement(loops: 1)
-        bench.authenticator.revoke([], acknowledgement, at: bench.time)
+        bench.authenticator.note(.ended([]), acknowledgement, at: bench.time)
         let hasSome = bench.authenticator.hasUnsweptRevocations
         let isDue = bench.authenticator.sweepRevocations(at: bench.time) != nil
         #expect(!hasSome && !isDue)
@@ -26,9 +26,9 @@ import Testing
                 "required", "Bearer mat_\(number)", result: AuthenticatorBench.verified(revocationID: number))
         }
         let acknowledgements = [LoopAcknowledgement(loops: 2), LoopAcknowledgement(loops: 2)]
-        bench.authenticator.revoke([1], acknowledgements[0], at: bench.time)
-        bench.authenticator.revoke([2, 1], nil, at: bench.time)
-        bench.authenticator.revoke([4], acknowledgements[1], at: bench.time)
+        bench.authenticator.note(.ended([1]), acknowledgements[0], at: bench.time)
+        bench.authenticator.note(.ended([2, 1]), nil, at: bench.time)
+        bench.authenticator.note(.ended([4]), acknowledgements[1], at: bench.time)
         let before = bench.authenticator.decisionCount
         let due = bench.authenticator.sweepRevocations(at: bench.time)
         let (decisions, principals) = (bench.authenticator.decisionCount, bench.authenticator.principals.count)
@@ -42,10 +42,10 @@ import Testing
 
     @Test func `a sweep that is too early leaves everything as it is`() {
         var bench = AuthenticatorBench()
-        bench.authenticator.revoke([1], nil, at: bench.time)
+        bench.authenticator.note(.ended([1]), nil, at: bench.time)
         _ = bench.authenticator.sweepRevocations(at: bench.time)
         _ = bench.decide("required", Self.session, result: AuthenticatorBench.verified())
-        bench.authenticator.revoke([7], nil, at: bench.time)
+        bench.authenticator.note(.ended([7]), nil, at: bench.time)
         let next = bench.time.monotonic + RevocationSweep.interval
         let waits = [bench.time.monotonic, next - 1, next, next + 5].map {
             bench.authenticator.sweepWait(at: LoopTime(monotonic: $0, unix: bench.time.unix))
@@ -65,7 +65,7 @@ import Testing
         var bench = AuthenticatorBench()
         let user = AuthenticatorBench.verified(role: "user")
         let denied = bench.decide("admins", Self.token, result: user)
-        bench.authenticator.revoke([7], nil, at: bench.time)
+        bench.authenticator.note(.ended([7]), nil, at: bench.time)
         _ = bench.authenticator.sweepRevocations(at: bench.time)
         let count = bench.authenticator.decisionCount
         let again = bench.decide("admins", Self.token)
@@ -76,7 +76,7 @@ import Testing
         var bench = AuthenticatorBench()
         let verified = AuthenticatorBench.verified(by: "passwords")
         _ = bench.decide("passwords", AdmissionCase.basic, result: verified)
-        bench.authenticator.revoke([7], nil, at: bench.time)
+        bench.authenticator.note(.ended([7]), nil, at: bench.time)
         _ = bench.authenticator.sweepRevocations(at: bench.time)
         let again = bench.decide("passwords", AdmissionCase.basic)
         #expect(again == .pending(by: "passwords"))
@@ -85,7 +85,7 @@ import Testing
     @Test func `until the sweep, a cached decision is used`() {
         var bench = AuthenticatorBench()
         _ = bench.decide("required", Self.session, result: AuthenticatorBench.verified())
-        bench.authenticator.revoke([7], nil, at: bench.time)
+        bench.authenticator.note(.ended([7]), nil, at: bench.time)
         let decided = bench.decide("required", Self.session)
         #expect(decided == Self.authorized)
     }

@@ -8,12 +8,12 @@ import Testing
     @Test func `is due immediately, then after the interval, with everything added meanwhile`() {
         var sweep = RevocationSweep()
         #expect(sweep.dequeue(at: start)?.revocationIDs == nil && sweep.isEmpty)
-        sweep.add([1, 2], nil)
+        sweep.add(.ended([1, 2]), nil)
         #expect(!sweep.isEmpty)
         #expect(sweep.dequeue(at: start)?.revocationIDs == [1, 2])
         #expect(sweep.isEmpty && sweep.dequeue(at: start + RevocationSweep.interval)?.revocationIDs == nil)
-        sweep.add([3], nil)
-        sweep.add([4, 3], nil)
+        sweep.add(.ended([3]), nil)
+        sweep.add(.ended([4, 3]), nil)
         #expect(sweep.dequeue(at: start + RevocationSweep.interval - 1)?.revocationIDs == nil)
         #expect(sweep.dequeue(at: start + RevocationSweep.interval)?.revocationIDs == [3, 4])
     }
@@ -21,19 +21,19 @@ import Testing
     @Test func `returns each acknowledgement once`() async {
         var sweep = RevocationSweep()
         let waiting = LoopAcknowledgement(loops: 1)
-        sweep.add([1], waiting)
+        sweep.add(.ended([1]), waiting)
         let due = sweep.dequeue(at: start)
         #expect(due?.acknowledgements.count == 1)
         for acknowledgement in due?.acknowledgements ?? [] { acknowledgement.acknowledge() }
         #expect(await waiting.wait(within: .seconds(10)))
-        sweep.add([1], nil)
+        sweep.add(.ended([1]), nil)
         #expect(sweep.dequeue(at: start * 2)?.acknowledgements.isEmpty == true)
     }
 
     @Test func `acknowledges immediately when there is nothing to remove`() async {
         var sweep = RevocationSweep()
         let waiting = LoopAcknowledgement(loops: 1)
-        sweep.add([], waiting)
+        sweep.add(.ended([]), waiting)
         #expect(sweep.isEmpty && sweep.dequeue(at: start)?.revocationIDs == nil)
         #expect(await waiting.wait(within: .seconds(10)))
     }
