@@ -36,7 +36,7 @@ extension RequestRouter {
         } else if mount == loop.context.snapshot.checks?.callMount {
             beginCall(exchange, &loop)
         } else {
-            unsafe RequestForwarder.respondAtMount(exchange, bytes, at: mount, &loop)
+            unsafe RequestForwarder.respondAtMount(exchange, bytes, &loop)
         }
         return nil
     }

@@ -11,11 +11,11 @@ internal import MartletTracing
 extension RequestForwarder {
     /// The gateway's own endpoints; path and body limit are those of the route.
     static func respondAtMount(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, at mount: Int, _ loop: inout LoopState
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
         let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
         if let failure = loop.context.snapshot.rejection(network) { return loop.reject(exchange, failure) }
-        unsafe beginLocal(exchange, bytes, loop.context.snapshot.handlers[mount], &loop)
+        unsafe beginLocal(exchange, bytes, loop.context.snapshot.handler, &loop)
     }
 
     /// `builtin:echo` shows the head that was written for the upstream.

@@ -13,16 +13,16 @@ package struct SignInComponents: Sendable {
     package let assertion: AssertionSigner?
     /// Verifies proofs of credentials that are bound to keys; `nil` rejects them.
     package let proofs: (any ProofVerifying)?
-    /// The handlers of the route table's mounts, in order.
-    package let handlers: [LocalHandler]
-    /// Why the handlers get no request of a network now; never waits.
+    /// The handler of the route table's mounts.
+    package let handler: LocalHandler
+    /// Why the handler gets no request of a network now; never waits.
     package let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
     /// What concerns browsers; `nil` without `browser:`.
     package let browser: BrowserRules?
 
     package init(
         sessions: (any SessionVerifying)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
-        proofs: (any ProofVerifying)? = nil, handlers: [LocalHandler],
+        proofs: (any ProofVerifying)? = nil, handler: @escaping LocalHandler,
         rejection: @escaping @Sendable (_ network: ClientNetwork?) -> Failure? = { _ in nil },
         browser: BrowserRules? = nil
     ) {
@@ -30,7 +30,7 @@ package struct SignInComponents: Sendable {
         self.subjects = subjects
         self.assertion = assertion
         self.proofs = proofs
-        self.handlers = handlers
+        self.handler = handler
         self.rejection = rejection
         self.browser = browser
     }

@@ -37,9 +37,9 @@ package final class Snapshot: Sendable {
     let clientFields: FieldNameTable
     /// The gateway's own endpoints.
     private let endpoints: OwnEndpoints
-    /// The handlers of the route table's mounts, in order.
-    var handlers: [LocalHandler] { endpoints.handlers }
-    /// Why the handlers get no request of a network now.
+    /// The handler of the route table's mounts.
+    var handler: LocalHandler { endpoints.handler }
+    /// Why the handler gets no request of a network now.
     var rejection: @Sendable (_ network: ClientNetwork?) -> Failure? { endpoints.rejection }
     /// How checks are responded to; `nil` without an endpoint for them.
     var checks: CheckRules? { endpoints.checks }
@@ -80,7 +80,7 @@ package final class Snapshot: Sendable {
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names, proofs: signIn.proofs,
             maximumTokenBytes: server.limits.tokenBytes)
-        endpoints = OwnEndpoints(handlers: signIn.handlers, rejection: signIn.rejection, checks: checks)
+        endpoints = OwnEndpoints(handler: signIn.handler, rejection: signIn.rejection, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
         editsHeads = hasBrowser || routeLimits.announce || accessLog?.plan?.notesResponses == true
@@ -113,7 +113,7 @@ package final class Snapshot: Sendable {
 
 /// What responds at the paths that the gateway serves itself.
 private struct OwnEndpoints {
-    let handlers: [LocalHandler]
+    let handler: LocalHandler
     let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
     let checks: CheckRules?
 }

@@ -122,6 +122,9 @@ package struct Graph: Sendable {
         let store: SharedStore
         let accounts: AccountStore?
         let keys: IssuerKeysRegistry.Lease
+
+        /// What verifies proofs of clients' keys, of requests and of logins.
+        var proofs: DPoPVerifier { DPoPVerifier(store: store.values, keyPrefix: store.label.prefix) }
     }
 
     /// The setup of the endpoints, and the background work on the accounts that they change.
@@ -141,7 +144,7 @@ package struct Graph: Sendable {
         }
         setup.audit = blueprint.audit == nil ? nil : parts.services.audit
         setup.nonces = store.nonces
-        setup.proofs = DPoPVerifier(store: store.values, keyPrefix: store.label.prefix)
+        setup.proofs = parts.proofs
         setup.claims = claims
         setup.claimRules = blueprint.claimRules
         setup.links = parts.accounts
@@ -188,8 +191,7 @@ package struct Graph: Sendable {
                     accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
             },
             assertion: blueprint.assertion,
-            proofs: DPoPVerifier(store: store.values, keyPrefix: store.label.prefix),
-            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
+            proofs: parts.proofs, handler: endpoints.handle,
             rejection: endpoints.rejection(of:),
             browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes, endpoints) })
     }

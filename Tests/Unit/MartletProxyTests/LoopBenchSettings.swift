@@ -76,7 +76,7 @@ struct LoopBenchSettings {
             routes: table, upstreams: [Upstream(upstream())] + upstreams.map { Upstream(other($0)) },
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
-                sessions: nil, subjects: nil, assertion: nil, handlers: mounts.map { _ in handler }, browser: browser),
+                sessions: nil, subjects: nil, assertion: nil, handler: handler, browser: browser),
             routeLimits: RouteLimitPlans([api], server(), store: store, previous: formerLimits),
             checks: checks.map {
                 CheckRules(table, mount: 1, endpoint: "/auth/check", $0, assertionHeader: "X-Assertion")

@@ -65,7 +65,7 @@ final class UpstreamDirectoryBench {
             listeners: [], trustedProxies: [], limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
         return Snapshot(
             routes: table, upstreams: upstreams, providers: [], server: server,
-            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: []))
+            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handler: EchoHandler.respond))
     }
 
     /// Adopts a configuration.

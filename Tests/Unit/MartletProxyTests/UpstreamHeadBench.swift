@@ -1,6 +1,7 @@
 import MartletCore
 import MartletHTTP
 import MartletIO
+import MartletResponder
 import MartletRouter
 
 @testable import MartletConfig
@@ -80,7 +81,8 @@ struct UpstreamHeadBench {
             timeouts: ServerTimeouts())
         snapshot = Snapshot(
             routes: table, upstreams: [Upstream(upstream)], providers: [], server: server,
-            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: [], browser: browser))
+            signIn: SignInComponents(
+                sessions: nil, subjects: nil, assertion: nil, handler: EchoHandler.respond, browser: browser))
     }
 
     private static func networks(_ literal: String?) -> [AddressRange] {
