@@ -82,8 +82,8 @@ package final class Mailbox: Sendable {
 
     deinit { CLinux.close(descriptor) }
 
-    /// Posts a message and wakes the loop.
-    package func post(_ message: LoopMessage) { post(.message(message)) }
+    /// Posts messages, which the loop carries out one after the other, and wakes it.
+    package func post(_ messages: LoopMessage...) { add(messages.map { .message($0) }) }
 
     /// Posts what has come of work, and wakes the loop.
     func post(_ entry: Entry) { add(CollectionOfOne(entry)) }

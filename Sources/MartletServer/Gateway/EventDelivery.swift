@@ -46,6 +46,9 @@ package struct WebhookPlan: Sendable {
 
 /// Delivers events to the webhooks of one configuration, and mails to its mail server.
 final class EventDelivery: Sendable {
+    /// How long requests in progress may take at the end.
+    static let stopTimeout = Duration.seconds(5)
+
     private let accounts: AccountStore
     private let subscriptions: EventSubscriptions
     private let deliverers: [WebhookDeliverer]
@@ -98,7 +101,7 @@ final class EventDelivery: Sendable {
     var statuses: [WebhookStatus] { deliverers.map(\.status) }
 
     /// Ends the deliveries: waits for requests in progress, and cancels them after a limit.
-    func stop(within limit: Duration) async {
+    func stop(within limit: Duration = stopTimeout) async {
         for deliverer in deliverers { deliverer.stop() }
         let tasks = tasks.withLock { $0 }
         let timer = Task {
@@ -110,6 +113,30 @@ final class EventDelivery: Sendable {
         timer.cancel()
         mail?.client.shutdown()
     }
+}
+
+/// The deliveries of the configuration in use.
+struct EventsPart: GatewayPart {
+    /// Before the first request; a store that still serves the configuration before changes with the loops.
+    func prepare(_ change: GatewayChange, in gateway: Gateway) async throws(StartError) {
+        if !change.keepsAccounts { change.next.events?.subscribe() }
+    }
+
+    func follow(_ change: GatewayChange, in gateway: Gateway) {
+        guard let events = change.next.events else {
+            change.next.accounts?.store.subscribe(EventSubscriptions())
+            return
+        }
+        events.subscribe()
+        events.start()
+    }
+
+    func retire(_ graph: Graph) -> (@Sendable () async -> Void)? {
+        guard let events = graph.events else { return nil }
+        return { await events.stop() }
+    }
+
+    func stop(in gateway: Gateway) async { await gateway.graph.events?.stop() }
 }
 
 extension EventSubscriptions {

@@ -51,7 +51,9 @@ extension Gateway: AdminSource {
 
     /// Takes an endpoint of an upstream out of use, or back, and logs it.
     package func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
-        let result = changeDraining(endpoint, of: upstream, isDrained: isDrained)
+        let (graph, loops) = state.withLock { ($0.graph, $0.loops) }
+        let result = endpoints.change(
+            endpoint, of: upstream, isDrained: isDrained, in: graph.blueprint.configuration.upstreams, loops)
         if result == .done {
             services.logger.info(
                 isDrained ? "upstream endpoint drained" : "upstream endpoint restored", ("upstream", upstream),
@@ -128,12 +130,12 @@ extension Gateway: AdminSource {
             addresses: addresses, lostLogLines: lostLogLines,
             lostAuditEvents: graph.blueprint.audit == nil ? nil : services.audit.lost, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
-            healthChecks: healthChecks.counts.map {
+            healthChecks: endpoints.healthChecks.counts.map {
                 AdminReport.HealthChecks(
                     upstream: $0.upstream, successes: $0.counts.successes, failures: $0.counts.failures,
                     delayed: $0.counts.delayed, unhealthy: $0.counts.unhealthy)
             },
-            mirrors: mirrors.counts.map {
+            mirrors: endpoints.mirrors.counts.map {
                 AdminReport.Mirror(
                     upstream: $0.upstream, sent: $0.counts.sent, failed: $0.counts.failed, dropped: $0.counts.dropped)
             },

@@ -24,11 +24,9 @@ extension Gateway {
             connections: ConnectionLimit(.operators, maximum: services.descriptors.plan.operators), isForOperators: true
         )
         let opened = listeners
-        let recording = Task { [weak self] () -> Void in await self?.recordCounters() }
         state.withLock { state in
             state.admin = loops
             state.adminListeners = opened
-            state.recording = recording
         }
     }
 
@@ -51,23 +49,40 @@ extension Gateway {
             configured, loops: 1, side: .admin, role: .local(handler), inherited: &inherited,
             security: [blueprint.tls.admin])
     }
+}
 
-    /// Records the counters for the admin pages while the gateway runs.
-    private func recordCounters() async {
-        let endpoints = state.withLock { $0.adminEndpoints }
-        while !Task.isCancelled, let endpoints {
-            await endpoints.recordCounters()
-            do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
+/// The end of the admin listener, and what it shows of the last ten minutes.
+struct AdminListenerPart: GatewayPart {
+    private let recording = BackgroundTask()
+
+    func follow(_ change: GatewayChange, in gateway: Gateway) {
+        guard let endpoints = gateway.state.withLock({ $0.admin == nil ? nil : $0.adminEndpoints }) else { return }
+        recording.start {
+            while !Task.isCancelled {
+                await endpoints.recordCounters()
+                do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
+            }
         }
     }
 
-    /// Ends the admin listener, after requests in progress.
-    func drainAdmin() {
-        let (admin, hasSuccessor) = state.withLock { state in
+    /// Admin requests are meant for the process that serves.
+    func finish(in gateway: Gateway) async {
+        recording.cancel()
+        if gateway.state.withLock({ $0.hasSuccessor }) { drain(gateway) }
+    }
+
+    func stop(in gateway: Gateway) async {
+        drain(gateway)
+        await gateway.state.withLock { $0.admin }?.join(within: Gateway.joinTimeout)
+    }
+
+    /// Ends the listener, after requests in progress.
+    private func drain(_ gateway: Gateway) {
+        let (admin, hasSuccessor) = gateway.state.withLock { state in
             if state.ownsFiles { state.adminListeners.removeFiles() }
             return (state.admin, state.hasSuccessor)
         }
         let timeout = hasSuccessor ? Duration.seconds(2) : .milliseconds(300)
-        admin?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
+        admin?.drain(until: gateway.services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
     }
 }

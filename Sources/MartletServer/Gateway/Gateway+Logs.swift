@@ -23,16 +23,26 @@ extension Gateway {
         logger.warning("log level changed", fields)
         return levels
     }
+}
 
-    /// Applies the logs' settings of a new configuration.
-    /// - Parameter loops: the loops, which have adopted it; those of the admin listener adopt no configuration.
-    func apply(_ log: LogConfiguration, _ settings: AccessLogSettings?, loops: LoopGroup?, admin: LoopGroup?) {
+/// The logs of the configuration in use.
+struct LogsPart: GatewayPart {
+    /// The loops that serve clients have the access log of a configuration with it; those of the admin listener adopt
+    /// none.
+    func follow(_ change: GatewayChange, in gateway: Gateway) {
+        guard change.old != nil else { return }
+        let (services, log) = (gateway.services, change.configuration.log)
+        let (loops, admin) = gateway.state.withLock { ($0.loops, $0.admin) }
         services.levels.configure(log.level)
         services.sink.setTime(EventTime(log.access.fields))
-        admin?.post(.accessLog(settings))
+        admin?.post(.accessLog(change.next.snapshot.accessLog))
         services.accessFiles.retain(only: log)
         let isChanged = services.sink.setFormat(log.format)
         guard services.accessFiles.setFormat(log.format) || isChanged else { return }
         for group in [loops, admin] { group?.post(.logFormatChanged) }
+    }
+
+    func abandon(_ graph: Graph?, keeping serving: Graph, in gateway: Gateway) async {
+        gateway.services.accessFiles.retain(only: serving.blueprint.configuration.log)
     }
 }

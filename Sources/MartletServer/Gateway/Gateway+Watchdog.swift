@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletCore
 
 /// The watchdog of all loops.
@@ -18,4 +19,14 @@ extension Gateway {
 
     /// Whether an event loop or the threads of tasks stand still.
     package var isStalled: Bool { stalls.isAny }
+}
+
+/// The watchdog, once the loops have started.
+struct WatchdogPart: GatewayPart {
+    func lead(_ change: GatewayChange, in gateway: Gateway) {
+        gateway.state.withLock { $0.watchdog }?.follow(change.configuration.server.watchdog)
+    }
+
+    /// Loops that end do not turn, and their sockets are closed.
+    func finish(in gateway: Gateway) async { gateway.state.withLock { $0.watchdog }?.stop() }
 }

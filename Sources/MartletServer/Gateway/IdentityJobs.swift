@@ -29,7 +29,7 @@ final class IdentityJobs: Sendable {
     }
 
     /// Ends the work: waits for calls in progress, and cancels them after a limit.
-    func stop(within limit: Duration) async {
+    func stop(within limit: Duration = EventDelivery.stopTimeout) async {
         runner.stop()
         for checker in checkers { checker.stop() }
         let tasks = tasks.withLock { $0 }
@@ -40,4 +40,16 @@ final class IdentityJobs: Sendable {
         for task in tasks { await task.value }
         timer.cancel()
     }
+}
+
+/// The jobs of the configuration in use.
+struct JobsPart: GatewayPart {
+    func follow(_ change: GatewayChange, in gateway: Gateway) { change.next.jobs?.start() }
+
+    func retire(_ graph: Graph) -> (@Sendable () async -> Void)? {
+        guard let jobs = graph.jobs else { return nil }
+        return { await jobs.stop() }
+    }
+
+    func stop(in gateway: Gateway) async { await gateway.graph.jobs?.stop() }
 }

@@ -104,9 +104,11 @@ package final class LoopGroup: Sendable {
         return await acknowledgement.wait(within: timeout)
     }
 
-    /// Sends every loop a new configuration, with the sockets of its own.
-    func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]]) {
-        for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.post(.adopt(snapshot, listeners: listeners)) }
+    /// Sends every loop a new configuration, with the sockets of its own, and the addresses of host names.
+    func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]], _ names: [ResolvedName] = []) {
+        for (mailbox, listeners) in zip(mailboxes, sockets) {
+            mailbox.post(.adopt(snapshot, listeners: listeners), .resolved(names))
+        }
     }
 
     /// Ends every loop when its requests are served, at the latest at the deadline.

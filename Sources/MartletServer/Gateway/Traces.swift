@@ -5,7 +5,7 @@ internal import MartletFetch
 internal import MartletTracing
 
 /// The traces of requests, for all event loops of the process.
-final class Traces: Sendable {
+final class Traces: GatewayPart {
     /// How long the end of the process waits for the collector.
     private static let flushTime = Duration.seconds(2)
 
@@ -29,8 +29,8 @@ final class Traces: Sendable {
             sent: counts.sent, lost: SpanLoss.allCases.map { ($0.rawValue, counts.lost[$0] ?? 0) })
     }
 
-    /// Follows a configuration.
-    func follow(_ configuration: GatewayConfiguration) {
+    func lead(_ change: GatewayChange, in gateway: Gateway) {
+        let configuration = change.configuration
         do throws(HTTPCallError) {
             try exporter.follow(
                 configuration.tracing.map { tracing in
@@ -44,5 +44,5 @@ final class Traces: Sendable {
     }
 
     /// Sends what is left.
-    func stop() async { await exporter.stop(within: Self.flushTime) }
+    func stop(in gateway: Gateway) async { await exporter.stop(within: Self.flushTime) }
 }

@@ -90,6 +90,9 @@ final class NameResolution: Sendable {
         }
     }
 
+    /// Gives the addresses of all names, before any that are newer.
+    func withAll(_ body: ([ResolvedName]) -> Void) { state.withLock { body($0.resolved) } }
+
     /// Looks up every name whenever it is due, until the task is cancelled.
     func run() async {
         while !Task.isCancelled {

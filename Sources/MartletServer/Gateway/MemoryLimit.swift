@@ -1,25 +1,3 @@
-private import CLinux
-internal import MartletConfig
-internal import MartletCore
-internal import MartletProxy
-
-extension Gateway {
-    /// Reads how much memory the process uses, for all loops.
-    func watchMemory(_ configuration: OverloadConfiguration?) {
-        guard configuration != nil || services.memory.isOver else { return }
-        let (resident, limit) = (
-            SystemInformation.residentBytes, MemoryLimit.current { SystemInformation.text(of: $0) }
-        )
-        if services.memory.read(resident: resident, limit: limit, percent: configuration?.memoryPercent) {
-            services.logger.warning(
-                services.memory.isOver
-                    ? "memory above its share, requests are rejected" : "memory below its share again",
-                ("resident_bytes", String(resident ?? 0)), ("limit_bytes", String(limit ?? 0)))
-        }
-        if services.memory.shouldTrim(at: services.clock.monotonicTime.nanoseconds) { martlet_trim_heap() }
-    }
-}
-
 /// How much memory a process may use: the least of the limits of its cgroups (version 1 or 2) and the machine's memory.
 enum MemoryLimit {
     /// - Parameter read: the text of a file; `nil` if it cannot be read.
