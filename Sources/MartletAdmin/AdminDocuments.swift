@@ -51,12 +51,12 @@ struct AdminDocuments {
                 }),
             "certificates": .array(report.certificates.map { .object(certificate($0)) }),
             "connections": [
-                "open": .integer(Int64(traffic.connections.open)),
-                "accepted": .integer(Int64(traffic.connections.accepted)),
-                "refused": .integer(Int64(traffic.connections.refused)),
+                "open": .integer(Int64(traffic.counts.connections.open)),
+                "accepted": .integer(Int64(traffic.counts.connections.accepted)),
+                "refused": .integer(Int64(traffic.counts.connections.refused)),
             ],
-            "requests_open": .integer(Int64(traffic.openExchanges)),
-            "tunnels_open": .integer(Int64(traffic.tunnels.open)),
+            "requests_open": .integer(Int64(traffic.counts.openExchanges)),
+            "tunnels_open": .integer(Int64(traffic.counts.tunnels.open)),
             "overloaded": .array(overloads.map { .string($0) }),
             "memory_bytes": integer(report.process.residentBytes),
             "open_files": integer(report.process.openDescriptors),
@@ -173,7 +173,7 @@ struct AdminDocuments {
 
     private var overloads: [String] {
         var causes: [String] = []
-        if traffic.overload.overloadedLoops > 0 { causes.append("loop") }
+        if traffic.counts.overload.overloadedLoops > 0 { causes.append("loop") }
         if report.isMemoryHigh == true { causes.append("memory") }
         return causes
     }
@@ -230,7 +230,7 @@ struct CounterSamples: Sendable {
             all[.route(route)]?.buckets = histogram.buckets
             sum.add(CounterSample(buckets: histogram.buckets))
         }
-        sum.hits = traffic.tokens.hits
+        sum.hits = traffic.counts.tokens.hits
         all[.all] = sum
         for (name, upstream) in traffic.upstreams {
             all[.upstream(name)] = CounterSample(

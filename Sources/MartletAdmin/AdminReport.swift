@@ -45,43 +45,20 @@ package struct AdminReport: Sendable {
         }
     }
 
-    /// The health checks of an upstream.
-    package struct HealthChecks: Sendable {
-        package let upstream: String
-        /// Probes by their result.
-        package let successes: Int
-        package let failures: Int
-        /// Probes that began more than an interval late.
-        package let delayed: Int
-        /// Endpoints that are unhealthy now, of those that are probed.
-        package let unhealthy: Int
-
-        package init(upstream: String, successes: Int, failures: Int, delayed: Int, unhealthy: Int) {
-            (self.upstream, self.successes, self.failures) = (upstream, successes, failures)
-            (self.delayed, self.unhealthy) = (delayed, unhealthy)
-        }
-    }
+    /// Probes of an upstream by their result, those that began more than an interval late, and how many of the probed
+    /// endpoints are unhealthy now.
+    package typealias HealthChecks = (
+        upstream: String, successes: Int, failures: Int, delayed: Int, unhealthy: Int
+    )
 
     /// How many copies of requests an upstream got, and how many failed or were dropped.
-    package struct Mirror: Sendable {
-        package let upstream: String
-        package let sent: Int
-        package let failed: Int
-        package let dropped: Int
+    package typealias Mirror = (upstream: String, sent: Int, failed: Int, dropped: Int)
 
-        package init(upstream: String, sent: Int, failed: Int, dropped: Int) {
-            (self.upstream, self.sent, self.failed, self.dropped) = (upstream, sent, failed, dropped)
-        }
-    }
+    /// How many spans of sampled requests were sent and, by reason, lost.
+    package typealias Tracing = (sent: Int, lost: [(reason: String, count: Int)])
 
-    /// How many spans of sampled requests were sent and lost.
-    package struct Tracing: Sendable {
-        package let sent: Int
-        /// Those that were lost, by reason.
-        package let lost: [(reason: String, count: Int)]
-
-        package init(sent: Int, lost: [(reason: String, count: Int)]) { (self.sent, self.lost) = (sent, lost) }
-    }
+    /// How many lines a log has lost; the file is its path, or `stdout`.
+    package typealias LostLogLines = (file: String, lines: Int)
 
     /// One instant on both clocks.
     private struct Moment: Sendable {
@@ -118,97 +95,55 @@ package struct AdminReport: Sendable {
         }
     }
 
-    /// How many lines a log has lost.
-    package struct LostLogLines: Sendable {
-        /// Its path, or `stdout`.
-        let file: String
-        let lines: Int
-
-        package init(file: String, lines: Int) { (self.file, self.lines) = (file, lines) }
-    }
-
     let readiness: Readiness
-    /// The last report of every loop that serves clients.
-    let loops: [LoopReport]
-    /// How many loops responded in time.
-    let respondingLoops: Int
-    /// The names of the current routes, in their order.
-    let routes: [String]
-    /// The names under which requests that the gateway serves itself are counted.
-    let ownRoutes: Set<String>
-    let providers: [Provider]
-    let store: Store
-    /// The state of the subscription to revocations by other instances; `nil` for `memory:`.
-    let subscription: RedisStatus?
-    /// `nil` without `accounts:`.
-    let accounts: AccountHealth?
-    /// What is left to do of changes of accounts.
-    let backlog: Backlog
-    /// Password hashes that wait for a thread.
-    let hashesWaiting: Int
-    /// Every certificate that the gateway presents to clients and upstreams.
-    let certificates: [Certificate]
-    /// Every rate limit with the counters of this instance.
-    let limits: Limits
-    /// Whether too much memory is used; `nil` if an overload is not watched.
-    let isMemoryHigh: Bool?
-    /// The addresses of the public listeners.
-    let addresses: [String]
-    /// Of every log.
-    let lostLogLines: [LostLogLines]
-    /// `nil` without an audit log.
-    let lostAuditEvents: Int?
     let reloads: ReloadRecord
-    let process: ProcessStatus
     let startedAt: UnixTime
     private let moment: Moment
     let version: String
+    /// The last report of every loop that serves clients.
+    package var loops: [LoopReport] = []
+    /// How many loops responded in time.
+    package var respondingLoops = 0
+    /// The names under which requests that the gateway serves itself are counted.
+    package var ownRoutes: Set<String> = []
+    package var providers: [Provider] = []
+    package var store = Store.memory
+    /// The state of the subscription to revocations by other instances; `nil` for `memory:`.
+    package var subscription: RedisStatus?
+    /// `nil` without `accounts:`.
+    package var accounts: AccountHealth?
+    /// What is left to do of changes of accounts.
+    package var backlog = Backlog()
+    /// Password hashes that wait for a thread.
+    package var hashesWaiting = 0
+    /// Every certificate that the gateway presents to clients and upstreams.
+    package var certificates: [Certificate] = []
+    /// Every rate limit with the counters of this instance.
+    package var limits = Limits()
+    /// Whether too much memory is used; `nil` if an overload is not watched.
+    package var isMemoryHigh: Bool?
+    /// Of every log.
+    package var lostLogLines: [LostLogLines] = []
+    /// `nil` without an audit log.
+    package var lostAuditEvents: Int?
     /// Every upstream that has health checks.
-    let healthChecks: [HealthChecks]
+    package var healthChecks: [HealthChecks] = []
     /// Every upstream that gets copies of requests.
-    let mirrors: [Mirror]
+    package var mirrors: [Mirror] = []
     /// `nil` without `tracing:`.
-    let tracing: Tracing?
+    package var tracing: Tracing?
+    package var process = ProcessStatus.current()
 
     var now: UnixTime { moment.unix }
     var monotonicNow: MonotonicTime { moment.monotonic }
 
+    /// What every gateway has; the rest is added by its parts.
     package init(
-        readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
-        ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
-        accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
-        limits: Limits = Limits(), isMemoryHigh: Bool? = nil, addresses: [String], lostLogLines: [LostLogLines],
-        lostAuditEvents: Int? = nil,
-        reloads: ReloadRecord, process: ProcessStatus = .current(),
-        startedAt: UnixTime,
-        now: UnixTime, monotonicNow: MonotonicTime, version: String, healthChecks: [HealthChecks] = [],
-        mirrors: [Mirror] = [], tracing: Tracing? = nil
+        _ readiness: Readiness, _ reloads: ReloadRecord, version: String, startedAt: UnixTime, now: UnixTime,
+        monotonicNow: MonotonicTime
     ) {
-        self.tracing = tracing
-        self.readiness = readiness
-        self.loops = loops
-        self.respondingLoops = respondingLoops
-        self.routes = routes
-        self.ownRoutes = ownRoutes
-        self.providers = providers
-        self.store = store
-        self.subscription = subscription
-        self.accounts = accounts
-        self.backlog = backlog
-        self.hashesWaiting = hashesWaiting
-        self.certificates = certificates
-        self.limits = limits
-        self.isMemoryHigh = isMemoryHigh
-        self.addresses = addresses
-        self.lostLogLines = lostLogLines
-        self.lostAuditEvents = lostAuditEvents
-        self.reloads = reloads
-        self.process = process
-        self.startedAt = startedAt
+        (self.readiness, self.reloads, self.version, self.startedAt) = (readiness, reloads, version, startedAt)
         moment = Moment(unix: now, monotonic: monotonicNow)
-        self.version = version
-        self.healthChecks = healthChecks
-        self.mirrors = mirrors
     }
 }
 

@@ -33,80 +33,50 @@ enum MetricsFormat {
 struct MetricsWriter {
     enum Kind: String { case counter, gauge, histogram }
 
-    /// Names and values of labels, in order.
-    typealias Labels = KeyValuePairs<String, String>
-
     private let format: MetricsFormat
     private(set) var text = ""
     private var names: Set<String> = []
-    private var current = ""
 
     init(_ format: MetricsFormat = .prometheus) { self.format = format }
 
     /// The whole text; OpenMetrics has a mark at its end.
     var whole: String { format == .openMetrics ? text + "# EOF\n" : text }
 
-    /// Begins a family.
+    /// Writes a family, unless there is already one of that name.
     ///
     /// The names of counters are compared without `_total`, as OpenMetrics compares them: with both families, a scraper
     /// would reject the whole page.
-    /// - Returns: `false`, with nothing written, if there is already a family of that name.
-    @discardableResult
-    mutating func family(_ name: String, _ kind: Kind, _ help: String) -> Bool {
-        let base = kind == .counter && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
-        guard names.insert(base).inserted else { return false }
-        current = name
+    mutating func write(_ family: MetricFamily, _ samples: [MetricSample]) {
+        let isCounter = family.kind == .counter && family.name.hasSuffix("_total")
+        let base = isCounter ? String(family.name.dropLast(6)) : family.name
+        guard names.insert(base).inserted else { return }
         // In OpenMetrics, the family of a counter has the name without the suffix of its samples.
-        let family = format == .openMetrics ? base : name
-        let help = MetricsWriter.escape(help, quotes: format == .openMetrics)
-        text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind.rawValue)\n"
-        return true
+        let name = format == .openMetrics ? base : family.name
+        let help = MetricsWriter.escape(family.help, quotes: format == .openMetrics)
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(family.kind.rawValue)\n"
+        for sample in samples { write(sample, of: family) }
     }
 
-    /// Adds a sample to the current family; a suffix is `_bucket`, `_sum` or `_count` of a histogram.
-    /// - Parameter exemplar: a request that the value counts.
-    mutating func sample(
-        _ labels: Labels, suffix: String = "", _ value: Int, exemplar: LoopReport.Exemplar? = nil
-    ) {
-        write(labels, suffix, String(value), exemplar)
-    }
-
-    /// The upper bound of a bucket: OpenMetrics wants a decimal point.
-    func bound(_ value: Double) -> String {
-        let text = MetricsWriter.number(value)
-        return format == .openMetrics && !text.contains(".") ? text + ".0" : text
-    }
-
-    mutating func sample(_ labels: Labels, suffix: String = "", _ value: Double) {
-        write(labels, suffix, MetricsWriter.number(value))
-    }
-
-    /// A family with one sample.
-    mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Int?) {
-        guard let value, family(name, kind, help) else { return }
-        sample([:], value)
-    }
-
-    mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Double?) {
-        guard let value, family(name, kind, help) else { return }
-        sample([:], value)
-    }
-
-    private mutating func write(
-        _ labels: Labels, _ suffix: String, _ value: String, _ exemplar: LoopReport.Exemplar? = nil
-    ) {
-        text += current + suffix
-        if !labels.isEmpty {
-            let pairs = labels.map { "\($0.key)=\"\(MetricsWriter.escape($0.value, quotes: true))\"" }
-            text += "{\(pairs.joined(separator: ","))}"
+    private mutating func write(_ sample: MetricSample, of family: MetricFamily) {
+        text += family.name + sample.suffix
+        var labels = zip(family.labels, sample.labels).compactMap { name, value in
+            value.map { "\(name)=\"\(MetricsWriter.escape($0, quotes: true))\"" }
         }
-        text += " \(value)"
-        if let exemplar, format == .openMetrics {
+        if let bound = sample.bound { labels.append("le=\"\(self.bound(bound))\"") }
+        if !labels.isEmpty { text += "{\(labels.joined(separator: ","))}" }
+        text += " \(sample.value)"
+        if let exemplar = sample.exemplar, format == .openMetrics {
             let seconds = MetricsWriter.number(Double(exemplar.microseconds) / 1e6)
             let time = MetricsWriter.decimal(milliseconds: exemplar.unixMilliseconds)
             text += " # {trace_id=\"\(exemplar.trace)\"} \(seconds) \(time)"
         }
         text += "\n"
+    }
+
+    /// The upper bound of a bucket: OpenMetrics wants a decimal point.
+    private func bound(_ value: Double) -> String {
+        let text = MetricsWriter.number(value)
+        return format == .openMetrics && value.isFinite && !text.contains(".") ? text + ".0" : text
     }
 
     private static func decimal(milliseconds: Int64) -> String {

@@ -9,12 +9,6 @@ struct Traffic {
         let isCheck: Bool
     }
 
-    /// A route's bucket of the latency histogram.
-    struct Bucket: Hashable {
-        let route: String
-        let index: Int
-    }
-
     /// Identifies an endpoint of an upstream.
     struct EndpointKey: Hashable {
         let upstream: String
@@ -62,19 +56,14 @@ struct Traffic {
     private(set) var requests = OrderedDictionary<Row, Int>()
     private(set) var rejections: [(reason: String, count: Int)] = []
     private(set) var latency = OrderedDictionary<String, LatencyHistogram>()
-    /// The latest example of each bucket.
-    private(set) var exemplars: [Bucket: LoopReport.Exemplar] = [:]
+    /// The latest example of each bucket of a route.
+    private(set) var exemplars: [String: [Int: LoopReport.Exemplar]] = [:]
     private(set) var endpoints = OrderedDictionary<EndpointKey, Endpoint>()
     private(set) var upstreams = OrderedDictionary<String, Upstream>()
     /// Requests with a credential of each provider.
     private(set) var providers: [String: Int] = [:]
-    private(set) var openExchanges = 0
-    private(set) var tokens = LoopReport.Tokens()
-    private(set) var connections = LoopReport.Connections()
-    private(set) var handshakes = HandshakeCounts()
-    private(set) var http2 = LoopReport.HTTP2()
-    private(set) var tunnels = LoopReport.Tunnels()
-    private(set) var overload = LoopReport.Overload()
+    /// What the table of metrics names: those sums, and nothing else.
+    private(set) var counts = LoopReport()
 
     init(_ loops: [LoopReport]) {
         var reasons: [String: Int] = [:]
@@ -94,19 +83,13 @@ struct Traffic {
             }
             providers.merge(loop.providers, uniquingKeysWith: +)
             for exemplar in loop.exemplars {
-                let bucket = Bucket(route: exemplar.route, index: exemplar.bucket)
-                if exemplars[bucket].map({ $0.unixMilliseconds < exemplar.unixMilliseconds }) ?? true {
-                    exemplars[bucket] = exemplar
+                let known = exemplars[exemplar.route]?[exemplar.bucket]
+                if known.map({ $0.unixMilliseconds < exemplar.unixMilliseconds }) ?? true {
+                    exemplars[exemplar.route, default: [:]][exemplar.bucket] = exemplar
                 }
             }
             add(loop.endpoints)
-            openExchanges += loop.openExchanges
-            tokens.add(loop.tokens)
-            connections.add(loop.connections)
-            handshakes.add(loop.handshakes)
-            http2.add(loop.http2)
-            tunnels.add(loop.tunnels)
-            overload.add(loop.overload)
+            for family in MetricFamily.all { family.count?.add(loop, to: &counts) }
         }
         rejections = reasons.map { ($0.key, $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }

@@ -55,7 +55,8 @@ package struct LoopReport: Sendable {
     package init() {}
 }
 
-/// The groups of counters; each is added up over loops by itself.
+/// The groups of counters. Each counter has a row in the table of metrics (`MetricsTable.swift`), by which loops are
+/// added up.
 extension LoopReport {
     /// A sampled request, as an example of those in its bucket of the latency histogram.
     package struct Exemplar: Sendable, Equatable {
@@ -80,13 +81,6 @@ extension LoopReport {
         package var entries = 0
 
         package init() {}
-
-        /// Adds the counters of another loop.
-        package mutating func add(_ other: Tokens) {
-            hits += other.hits
-            misses += other.misses
-            entries += other.entries
-        }
     }
 
     /// Connections of clients.
@@ -101,15 +95,6 @@ extension LoopReport {
         package var proxyHeaderRejections: [String: Int] = [:]
 
         package init() {}
-
-        /// Adds the counters of another loop.
-        package mutating func add(_ other: Connections) {
-            self.open += other.open
-            accepted += other.accepted
-            refused += other.refused
-            displaced += other.displaced
-            proxyHeaderRejections.merge(other.proxyHeaderRejections, uniquingKeysWith: +)
-        }
     }
 
     /// Connections of clients with HTTP/2, and their streams.
@@ -125,16 +110,6 @@ extension LoopReport {
         package var resets = 0
 
         package init() {}
-
-        /// Adds the counters of another loop.
-        package mutating func add(_ other: HTTP2) {
-            openConnections += other.openConnections
-            connections += other.connections
-            errors += other.errors
-            openStreams += other.openStreams
-            streams += other.streams
-            resets += other.resets
-        }
     }
 
     /// Events that waited too long.
@@ -143,12 +118,6 @@ extension LoopReport {
         package var overloadedLoops = 0
 
         package init() {}
-
-        /// Adds the counters of another loop.
-        package mutating func add(_ other: Overload) {
-            slowTurns += other.slowTurns
-            overloadedLoops += other.overloadedLoops
-        }
     }
 
     /// WebSockets and other upgraded connections.
@@ -161,14 +130,6 @@ extension LoopReport {
         package var ends: [String: Int] = [:]
 
         package init() {}
-
-        /// Adds the counters of another loop.
-        package mutating func add(_ other: Tunnels) {
-            self.open += other.open
-            opened += other.opened
-            rejectedUpgrades += other.rejectedUpgrades
-            ends.merge(other.ends, uniquingKeysWith: +)
-        }
     }
 }
 

@@ -72,6 +72,10 @@ final class AuditPart: GatewayPart {
         }
     }
 
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {
+        if graph.blueprint.audit != nil { report.lostAuditEvents = gateway.services.audit.lost }
+    }
+
     /// Its last look at the counters is before the loops end.
     func finish(in gateway: Gateway) async {
         await task.end()

@@ -43,12 +43,6 @@ extension Gateway: AdminSource {
             store: graph.store, logger: services.logger.with(("component", "admin")))
     }
 
-    private var lostLogLines: [AdminReport.LostLogLines] {
-        let common = AdminReport.LostLogLines(file: services.sink.name, lines: services.sink.lostLines)
-        return [common]
-            + services.accessFiles.lostLines.map { AdminReport.LostLogLines(file: $0.file, lines: $0.lines) }
-    }
-
     /// Takes an endpoint of an upstream out of use, or back, and logs it.
     package func drain(_ endpoint: String, of upstream: String, isDrained: Bool) -> EndpointDraining {
         let (graph, loops) = state.withLock { ($0.graph, $0.loops) }
@@ -94,52 +88,39 @@ extension Gateway: AdminSource {
     ///   - loops: the counters of the event loops that reported in time.
     ///   - responding: the number of those loops.
     package func adminReport(loops: [LoopReport], responding: Int) -> AdminReport {
-        let graph = graph
-        let routes = graph.blueprint.routes
-        let now = clock.unixTime
+        let (graph, now) = (graph, clock.unixTime)
+        let configuration = graph.blueprint.configuration
         let store = graph.store.status.map { AdminReport.Store.redis($0) } ?? .memory
-        let subscription = graph.store.subscriptionStatus
-        let accounts = graph.accounts?.store.health
         let providers = graph.providers.map {
             AdminReport.Provider(
                 name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health,
                 bulkhead: $0.bulkhead?.counts, verifications: $0.verifications.counts, logins: $0.logins.counts)
         }
+        let (subscription, accounts) = (graph.store.subscriptionStatus, graph.accounts?.store.health)
         let webhooks = graph.events?.statuses ?? []
-        let configuration = graph.blueprint.configuration
-        let outage = store.outage(at: clock.monotonicTime)
         let readiness = Readiness(
             instanceID: services.sink.instanceID, store: store,
             sessions: configuration.hasSessionsBlock
                 ? SessionAvailability(
-                    outage: outage, onError: configuration.store.onError, cacheTTL: configuration.sessions.cacheTTL)
+                    outage: store.outage(at: clock.monotonicTime), onError: configuration.store.onError,
+                    cacheTTL: configuration.sessions.cacheTTL)
                 : nil,
             subscription: subscription, accounts: accounts, onError: configuration.store.onError,
             providers: providers, webhooks: webhooks, isDraining: isDraining)
-        return AdminReport(
-            readiness: readiness, loops: loops, respondingLoops: responding, routes: routes.configured.map(\.name),
-            ownRoutes: Set(routes.routes.filter { $0.mount >= 0 }.map(\.name)), providers: providers, store: store,
-            subscription: subscription, accounts: accounts,
-            backlog: AdminReport.Backlog(
-                revocations: graph.jobs?.runner.pendingRevocations, webhooks: webhooks),
-            hashesWaiting: services.hashing.waiting,
-            certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
-            limits: AdminReport.Limits(
-                graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures),
-            isMemoryHigh: configuration.server.overload == nil ? nil : services.memory.isOver,
-            addresses: addresses, lostLogLines: lostLogLines,
-            lostAuditEvents: graph.blueprint.audit == nil ? nil : services.audit.lost, reloads: reloads,
-            startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version,
-            healthChecks: endpoints.healthChecks.counts.map {
-                AdminReport.HealthChecks(
-                    upstream: $0.upstream, successes: $0.counts.successes, failures: $0.counts.failures,
-                    delayed: $0.counts.delayed, unhealthy: $0.counts.unhealthy)
-            },
-            mirrors: endpoints.mirrors.counts.map {
-                AdminReport.Mirror(
-                    upstream: $0.upstream, sent: $0.counts.sent, failed: $0.counts.failed, dropped: $0.counts.dropped)
-            },
-            tracing: configuration.tracing == nil ? nil : traces.report)
+        var report = AdminReport(
+            readiness, reloads, version: Gateway.version, startedAt: startedAt, now: now,
+            monotonicNow: clock.monotonicTime)
+        (report.loops, report.respondingLoops) = (loops, responding)
+        report.ownRoutes = Set(graph.blueprint.routes.routes.filter { $0.mount >= 0 }.map(\.name))
+        (report.providers, report.store, report.subscription) = (providers, store, subscription)
+        (report.accounts, report.hashesWaiting) = (accounts, services.hashing.waiting)
+        report.backlog = AdminReport.Backlog(
+            revocations: graph.jobs?.runner.pendingRevocations, webhooks: webhooks)
+        report.certificates = graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) }
+        report.limits = AdminReport.Limits(
+            graph.snapshot.routeLimits.reports, storeFailures: graph.snapshot.routeLimits.storeFailures)
+        for part in parts { part.report(into: &report, of: graph, in: self) }
+        return report
     }
 }
 

@@ -1,3 +1,4 @@
+internal import MartletAdmin
 internal import MartletConfig
 package import MartletCore
 internal import MartletProxy
@@ -40,6 +41,11 @@ struct LogsPart: GatewayPart {
         let isChanged = services.sink.setFormat(log.format)
         guard services.accessFiles.setFormat(log.format) || isChanged else { return }
         for group in [loops, admin] { group?.post(.logFormatChanged) }
+    }
+
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {
+        let (sink, files) = (gateway.services.sink, gateway.services.accessFiles)
+        report.lostLogLines = [(sink.name, sink.lostLines)] + files.lostLines
     }
 
     func abandon(_ graph: Graph?, keeping serving: Graph, in gateway: Gateway) async {

@@ -45,8 +45,7 @@ package final class Gateway: Sendable {
     private let invalidator: CacheInvalidator
     let explanations = ExplanationLimit()
     let endpoints: EndpointStates
-    let traces: Traces
-    let audits = AuditPart()
+    private let traces: Traces
     private let providers = ProvidersPart()
     private let retirement = Retirement()
     /// What there is besides the loops, in the order in which it gets ready for a configuration and follows it; what
@@ -75,7 +74,7 @@ package final class Gateway: Sendable {
             StorePart(),
             AccountsPart(),
             // Before whatever records an event. Its last look at the counters is the last before the loops drain.
-            audits,
+            AuditPart(),
             LogsPart(),
             // Its stores are closed only when no work of a configuration is left.
             retirement,

@@ -22,13 +22,6 @@ final class Traces: GatewayPart {
     /// What event loops hand spans to.
     var receiver: any SpanReceiving { exporter }
 
-    /// The spans so far, counted by outcome.
-    var report: AdminReport.Tracing {
-        let counts = exporter.counts
-        return AdminReport.Tracing(
-            sent: counts.sent, lost: SpanLoss.allCases.map { ($0.rawValue, counts.lost[$0] ?? 0) })
-    }
-
     func lead(_ change: GatewayChange, in gateway: Gateway) {
         let configuration = change.configuration
         do throws(HTTPCallError) {
@@ -41,6 +34,13 @@ final class Traces: GatewayPart {
         } catch {
             logger.error("tracing not started", ("code", "\(error.code)"), ("reason", error.message))
         }
+    }
+
+    /// The spans so far, counted by outcome.
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {
+        guard graph.blueprint.configuration.tracing != nil else { return }
+        let counts = exporter.counts
+        report.tracing = (counts.sent, SpanLoss.allCases.map { ($0.rawValue, counts.lost[$0] ?? 0) })
     }
 
     /// Sends what is left.

@@ -8,7 +8,7 @@ internal import MartletUpstreams
 /// and which are out of use; and the copies of requests, which are sent to endpoints as well.
 final class EndpointStates: GatewayPart {
     private let names: NameResolution
-    let healthChecks: HealthChecks
+    private let healthChecks: HealthChecks
     let mirrors: Mirrors
     private let drained = DrainedEndpoints()
     private let lookups = BackgroundTask()
@@ -71,6 +71,11 @@ final class EndpointStates: GatewayPart {
 
     func abandon(_ graph: Graph?, keeping serving: Graph, in gateway: Gateway) async {
         if graph != nil { names.follow(serving.blueprint.configuration.upstreams) }
+    }
+
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {
+        report.healthChecks = healthChecks.counts.map { ($0, $1.successes, $1.failures, $1.delayed, $1.unhealthy) }
+        report.mirrors = mirrors.counts.map { ($0, $1.sent, $1.failed, $1.dropped) }
     }
 
     func finish(in gateway: Gateway) async { lookups.cancel() }

@@ -24,6 +24,10 @@ protocol GatewayPart: Sendable {
     /// What ends the work in progress of a configuration that has served; it keeps nothing else of it.
     func retire(_ graph: Graph) -> (@Sendable () async -> Void)?
 
+    /// Adds what the admin pages and metrics show of it.
+    /// - Parameter graph: the configuration in use.
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway)
+
     /// Ends what needs the loops, or must not see them end: they drain afterwards.
     func finish(in gateway: Gateway) async
 
@@ -37,6 +41,7 @@ extension GatewayPart {
     func follow(_ change: GatewayChange, in gateway: Gateway) {}
     func abandon(_ graph: Graph?, keeping serving: Graph, in gateway: Gateway) async {}
     func retire(_ graph: Graph) -> (@Sendable () async -> Void)? { nil }
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {}
     func finish(in gateway: Gateway) async {}
     func stop(in gateway: Gateway) async {}
 }

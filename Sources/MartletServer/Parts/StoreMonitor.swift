@@ -1,4 +1,5 @@
 private import CLinux
+internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProxy
@@ -18,6 +19,10 @@ final class StoreMonitor: GatewayPart {
 
     func follow(_ change: GatewayChange, in gateway: Gateway) {
         task.start { [self, weak gateway] in if let gateway { await run(gateway) } }
+    }
+
+    func report(into report: inout AdminReport, of graph: Graph, in gateway: Gateway) {
+        if graph.blueprint.configuration.server.overload != nil { report.isMemoryHigh = gateway.services.memory.isOver }
     }
 
     func finish(in gateway: Gateway) async {

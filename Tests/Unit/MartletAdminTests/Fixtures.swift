@@ -12,7 +12,6 @@ import MartletResponder
 struct ReportFixture {
     var loops: [LoopReport] = []
     var responding: Int?
-    var routes = ["api"]
     var providers: [AdminReport.Provider] = []
     var store = AdminReport.Store.memory
     var subscription: RedisStatus?
@@ -23,24 +22,24 @@ struct ReportFixture {
     var certificates: [AdminReport.Certificate] = []
     var limits = AdminReport.Limits()
     var isMemoryHigh: Bool?
-    var addresses = ["127.0.0.1:8080"]
     var healthChecks: [AdminReport.HealthChecks] = []
     var mirrors: [AdminReport.Mirror] = []
     var tracing: AdminReport.Tracing?
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
 
     var report: AdminReport {
-        AdminReport(
-            readiness: readiness, loops: loops, respondingLoops: responding ?? loops.count, routes: routes,
-            providers: providers, store: store, subscription: subscription, accounts: accounts,
-            backlog: AdminReport.Backlog(webhooks: webhooks),
-            hashesWaiting: 2, certificates: certificates, limits: limits,
-            isMemoryHigh: isMemoryHigh, addresses: addresses,
-            lostLogLines: [AdminReport.LostLogLines(file: "stdout", lines: 3)], reloads: reloads,
-            process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
-            startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
-            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3", healthChecks: healthChecks,
-            mirrors: mirrors, tracing: tracing)
+        var report = AdminReport(
+            readiness, reloads, version: "1.2.3", startedAt: UnixTime(seconds: 1_700_000_000),
+            now: UnixTime(seconds: 1_700_000_100), monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000))
+        (report.loops, report.respondingLoops) = (loops, responding ?? loops.count)
+        (report.providers, report.store, report.subscription) = (providers, store, subscription)
+        (report.accounts, report.backlog) = (accounts, AdminReport.Backlog(webhooks: webhooks))
+        (report.hashesWaiting, report.certificates, report.limits) = (2, certificates, limits)
+        report.isMemoryHigh = isMemoryHigh
+        report.lostLogLines = [(file: "stdout", lines: 3)]
+        (report.healthChecks, report.mirrors, report.tracing) = (healthChecks, mirrors, tracing)
+        report.process = ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: "")
+        return report
     }
 
     var readiness: Readiness {

@@ -68,7 +68,7 @@ import Testing
     @Test func `spans that were lost are counted, where requests are traced`() throws {
         var fixture = ReportFixture()
         #expect(try Self.parse(fixture).kinds["martlet_tracing_spans_dropped_total"] == nil)
-        fixture.tracing = AdminReport.Tracing(sent: 5, lost: [("queue_full", 2), ("rejected", 0)])
+        fixture.tracing = (sent: 5, lost: [("queue_full", 2), ("rejected", 0)])
         let page = try Self.parse(fixture)
         #expect(page.value("martlet_tracing_spans_sent_total") == 5)
         #expect(page.value("martlet_tracing_spans_dropped_total", ["reason": "queue_full"]) == 2)
@@ -211,8 +211,8 @@ import Testing
         var fixture = ReportFixture()
         #expect(try Self.parse(fixture).value("martlet_upstream_endpoints_unhealthy", ["upstream": "api"]) == nil)
         fixture.healthChecks = [
-            AdminReport.HealthChecks(upstream: "api", successes: 7, failures: 3, delayed: 1, unhealthy: 2),
-            AdminReport.HealthChecks(upstream: "web", successes: 1, failures: 0, delayed: 0, unhealthy: 0),
+            (upstream: "api", successes: 7, failures: 3, delayed: 1, unhealthy: 2),
+            (upstream: "web", successes: 1, failures: 0, delayed: 0, unhealthy: 0),
         ]
         let page = try Self.parse(fixture)
         func value(_ name: String, _ labels: [String: String]) -> Double? {
@@ -230,7 +230,7 @@ import Testing
         var fixture = ReportFixture()
         let name = "martlet_proxy_mirrored_requests_total"
         #expect(try Self.parse(fixture).value(name, ["upstream": "shadow", "result": "sent"]) == nil)
-        fixture.mirrors = [AdminReport.Mirror(upstream: "shadow", sent: 7, failed: 2, dropped: 1)]
+        fixture.mirrors = [(upstream: "shadow", sent: 7, failed: 2, dropped: 1)]
         let page = try Self.parse(fixture)
         for (result, count) in [("sent", 7.0), ("failed", 2), ("dropped", 1)] {
             #expect(page.value(name, ["upstream": "shadow", "result": result]) == count)
