@@ -43,31 +43,34 @@ package struct SignInSetup: Sendable {
     /// What browsers need; `nil` without `browser:`.
     package var browser: BrowserSetup?
     /// How long after a request an account is deleted.
-    package var deletionGrace = Duration.zero
+    package var deletionGrace: Duration
     /// Decides before the credential of a login is read whether it comes too often; `nil` without such limits.
     package var loginLimit: (@Sendable (_ request: LocalRequest) async -> Failure?)?
     /// Rules that give accounts claims.
-    package var claimRules = LoginClaimRules()
+    package var claimRules: LoginClaimRules
     /// Takes what users do; `nil` without `audit:`.
     package var audit: (any AuditRecording)?
 
+    /// - Parameters:
+    ///   - nonces: `nil` for those of the store.
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
-        store: any PartitionedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
-        wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
+        links: (any PasswordLinkStoring)? = nil, claims: ClaimPublisher? = nil,
+        transfers: TransferredIdentities? = nil, store: any PartitionedStoring, storeKeyPrefix: String,
+        nonces: NonceIssuer? = nil, proofs: (any KeyProofVerifying)? = nil, configuration: SessionsConfiguration,
+        wellKnown: WellKnownConfiguration, keySet: JSONObject?, browser: BrowserSetup? = nil,
+        claimRules: LoginClaimRules = LoginClaimRules(), deletionGrace: Duration = .zero,
+        loginLimit: (@Sendable (_ request: LocalRequest) async -> Failure?)? = nil,
+        audit: (any AuditRecording)? = nil, clock: Clock, logger: Logger,
         invalidateDecisions: @escaping @Sendable (_ subject: String) async -> Void
     ) {
-        self.providers = providers
-        self.sessions = sessions
-        self.accounts = accounts
-        self.store = store
-        self.storeKeyPrefix = storeKeyPrefix
-        self.configuration = configuration
-        self.wellKnown = wellKnown
-        self.keySet = keySet
-        self.clock = clock
-        self.logger = logger
-        nonces = NonceIssuer(store: store, keyPrefix: storeKeyPrefix, clock: clock)
+        (self.providers, self.sessions) = (providers, sessions)
+        (self.accounts, self.links, self.claims, self.transfers) = (accounts, links, claims, transfers)
+        (self.store, self.storeKeyPrefix, self.proofs) = (store, storeKeyPrefix, proofs)
+        self.nonces = nonces ?? NonceIssuer(store: store, keyPrefix: storeKeyPrefix, clock: clock)
+        (self.configuration, self.wellKnown, self.keySet) = (configuration, wellKnown, keySet)
+        (self.browser, self.claimRules, self.deletionGrace) = (browser, claimRules, deletionGrace)
+        (self.loginLimit, self.audit, self.clock, self.logger) = (loginLimit, audit, clock, logger)
         self.invalidateDecisions = invalidateDecisions
     }
 

@@ -9,6 +9,7 @@ internal import MartletIdentities
 internal import MartletJOSE
 package import MartletProvider
 package import MartletProxy
+internal import MartletResponder
 internal import MartletRouter
 package import MartletSession
 internal import MartletSignIn
@@ -133,33 +134,22 @@ package struct Graph: Sendable {
         _ sessions: SessionStore, _ claims: ClaimPublisher?, _ limits: RouteLimitPlans
     ) -> (SignInSetup, IdentityJobs?) {
         let (store, clock) = (parts.store, parts.services.clock)
+        let logger = parts.services.logger.with(("component", "signin"))
+        var loginLimit: (@Sendable (LocalRequest) async -> Failure?)?
+        if let logins = LoginLimits(limits, clock: clock) { loginLimit = { await logins.rejection(of: $0) } }
         var setup = SignInSetup(
-            providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
-            storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
-            wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
-            logger: parts.services.logger.with(("component", "signin")),
+            providers: providers, sessions: sessions, accounts: parts.accounts, links: parts.accounts, claims: claims,
+            transfers: parts.accounts.flatMap {
+                TransferredIdentities($0, $0.transfers, providers: providers, clock: clock, logger: logger)
+            },
+            store: store.values, storeKeyPrefix: store.label.prefix, nonces: store.nonces, proofs: parts.proofs,
+            configuration: configuration.sessions, wellKnown: configuration.wellKnown,
+            keySet: blueprint.assertion?.keySet, browser: browser(configuration, blueprint, store, sessions),
+            claimRules: blueprint.claimRules, deletionGrace: configuration.accounts?.deletion.grace ?? .zero,
+            loginLimit: loginLimit, audit: blueprint.audit == nil ? nil : parts.services.audit, clock: clock,
+            logger: logger,
             invalidateDecisions: { await store.invalidateEverywhere($0) })
-        if let logins = LoginLimits(limits, clock: clock) {
-            setup.loginLimit = { request in await logins.rejection(of: request) }
-        }
-        setup.audit = blueprint.audit == nil ? nil : parts.services.audit
-        setup.nonces = store.nonces
-        setup.proofs = parts.proofs
-        setup.claims = claims
-        setup.claimRules = blueprint.claimRules
-        setup.links = parts.accounts
-        setup.deletionGrace = configuration.accounts?.deletion.grace ?? .zero
-        setup.browser = configuration.browser.map {
-            var browser = BrowserSetup(
-                $0, files: blueprint.pageFiles, base: configuration.sessions.path, sessions: sessions,
-                key: store.browserKey)
-            let pages = PageRequirements($0, configuration.server.paths, blueprint.routes)
-            browser.stepUp = { pages.requirement(of: $0) }
-            return browser
-        }
         guard let accounts = parts.accounts else { return (setup, nil) }
-        setup.transfers = TransferredIdentities(
-            accounts, accounts.transfers, providers: providers, clock: clock, logger: setup.logger)
         let policy = DeletionPolicy(configuration.accounts?.deletion ?? DeletionConfiguration(), providers)
         var surroundings = JobRunner.Surroundings(
             store: accounts.life, leases: accounts, accounts: accounts, sessions: AccountSessions(setup),
@@ -176,6 +166,19 @@ package struct Graph: Sendable {
         setup.life = IdentityLife(
             store: accounts.life, runner: jobs.runner, keys: blueprint.grantKeys, policy: policy, clock: clock)
         return (setup, jobs)
+    }
+
+    private static func browser(
+        _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ store: SharedStore, _ sessions: SessionStore
+    ) -> BrowserSetup? {
+        configuration.browser.map {
+            var browser = BrowserSetup(
+                $0, files: blueprint.pageFiles, base: configuration.sessions.path, sessions: sessions,
+                key: store.browserKey)
+            let pages = PageRequirements($0, configuration.server.paths, blueprint.routes)
+            browser.stepUp = { pages.requirement(of: $0) }
+            return browser
+        }
     }
 
     private static func signIn(
