@@ -134,9 +134,9 @@ let rooms: [Room] = [
         name: "MartletIdentities",
         imports: [
             "MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider", "MartletEvents",
-            "MartletAudit", "MartletAccounts", "MartletSession",
+            "MartletAudit", "MartletAccounts", "MartletSession", "MartletIO",
         ],
-        testImports: ["MartletIO"]),
+        testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletRouter",
         imports: [
@@ -196,10 +196,11 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletResponder", "MartletCrypto",
-            "CLinux", "CDashboard",
+            "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
+            "MartletIdentities", "MartletResponder", "MartletCrypto", "CLinux", "CDashboard",
         ],
         isSmall: true,
+        testImports: ["MartletSessionTesting"],
         excludes: ["Dashboard"]),
     Room(
         name: "MartletServer",

@@ -90,7 +90,7 @@ package final class AdminEndpoints: Sendable {
         case .refresh(let provider): await AdminProviders.respond(to: request, provider, source)
         case .claims(let subject): await AdminClaims(subject, source.claimAdministration).respond(to: request)
         case .sessions, .session, .sessionsOf:
-            await AdminSessions(source.sessionAdministration).respond(to: request, resource)
+            await AdminSessions(source.operatorSessions).respond(to: request, resource)
         case .subject, .disable, .enable:
             await AdminSubjects(source.subjectAdministration).respond(to: request, resource)
         case .reload: await AdminReload(source.reloadQueue).respond(to: request)

@@ -1,6 +1,9 @@
+internal import MartletAccounts
 package import MartletCore
-package import MartletJSON
+internal import MartletIdentities
+internal import MartletJSON
 internal import MartletResponder
+internal import MartletSession
 
 /// Why operators get 503 instead of what they asked for.
 package struct AdminOutage: Error {
@@ -14,49 +17,35 @@ package struct AdminOutage: Error {
     }
 }
 
-/// The sessions of subjects, as the admin listener shows and ends them.
-package protocol SessionAdministering: Sendable {
-    /// The live sessions of a subject, newest first; empty for an unknown subject.
-    func sessions(of subject: String) async throws(AdminOutage) -> [JSONObject]
-    /// Ends one session; returns when this instance rejects it and the others have been notified.
-    /// - Parameter subject: whose it is; `nil` if that is not known.
-    /// - Returns: `false` without such a session.
-    func endSession(_ id: String, of subject: String?) async throws(AdminOutage) -> Bool
-    /// Ends all sessions of a subject.
-    /// - Returns: `false` for a subject that is unknown.
-    func endSessions(of subject: String) async throws(AdminOutage) -> Bool
-}
-
 /// `/sessions`: GET lists the sessions of a subject; DELETE of `/sessions/{id}` ends one, of
 /// `/subjects/{subject}/sessions` all of a subject.
 struct AdminSessions {
-    private let administration: any SessionAdministering
+    private let sessions: OperatorSessions
 
-    init(_ administration: any SessionAdministering) { self.administration = administration }
+    init(_ sessions: OperatorSessions) { self.sessions = sessions }
 
     /// Responds to a request with a method that the resource has.
     func respond(to request: LocalRequest, _ resource: AdminResource) async -> LocalResponse {
-        do throws(AdminOutage) {
+        do throws(SessionError) {
             switch resource {
             case .sessions: return try await list(request)
             case .session(let id):
                 let subject = Self.subject(of: request)
                 // Without any, every session is searched: not for one that was meant, and was not understood.
                 guard subject != nil || request.query.isEmpty else { return Self.invalid(request) }
-                return Self.ended(try await administration.endSession(id, of: subject), request)
+                return Self.ended(try await sessions.end(id, of: subject), request)
             case .sessionsOf(let subject):
-                return Self.ended(try await administration.endSessions(of: subject), request)
+                return Self.ended(try await sessions.endAll(of: subject), request)
             default: return AdminProblem.notFound.response(request.requestID)
             }
         } catch {
-            return error.response(request)
+            return AdminOutage(error).response(request)
         }
     }
 
-    private func list(_ request: LocalRequest) async throws(AdminOutage) -> LocalResponse {
+    private func list(_ request: LocalRequest) async throws(SessionError) -> LocalResponse {
         guard let subject = Self.subject(of: request) else { return Self.invalid(request) }
-        let sessions = try await administration.sessions(of: subject)
-        return .admin(.array(sessions.map { .object($0) }))
+        return .admin(.array(try await sessions.entries(of: subject).map { .object($0) }))
     }
 
     private static func invalid(_ request: LocalRequest) -> LocalResponse {
@@ -80,6 +69,11 @@ struct AdminSessions {
 }
 
 extension AdminOutage {
+    /// The reason of the account store, or that of the sessions' store.
+    init(_ error: SessionError) {
+        self.init(error.code, (error.cause as? AccountError)?.message ?? "the store is unavailable")
+    }
+
     func response(_ request: LocalRequest) -> LocalResponse {
         AdminProblem(status: 503, code: "auth_unavailable", allow: nil)
             .response(

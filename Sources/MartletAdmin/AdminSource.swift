@@ -1,5 +1,6 @@
 package import MartletAudit
 package import MartletCore
+package import MartletIdentities
 package import MartletJSON
 package import MartletResponder
 
@@ -20,7 +21,7 @@ package protocol AdminSource: AnyObject, Sendable {
     /// The claims of accounts; `nil` without `accounts:`.
     var claimAdministration: (any ClaimAdministering)? { get }
     /// The sessions of all subjects.
-    var sessionAdministration: any SessionAdministering { get }
+    var operatorSessions: OperatorSessions { get }
     /// Subjects with accounts; `nil` without `accounts:`.
     var subjectAdministration: (any SubjectAdministering)? { get }
 

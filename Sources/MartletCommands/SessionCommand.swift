@@ -2,6 +2,7 @@ internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletEvents
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
@@ -73,31 +74,30 @@ struct SessionCommand: Command {
     private func perform(
         in store: SharedStore, _ blueprint: Blueprint, _ services: Services
     ) async throws(StartError) {
-        let providers = blueprint.providers.map(\.name)
         let silent = SessionEnding(in: store, nil, blueprint, services)
         guard action == .end, blueprint.configuration.accounts != nil,
             !blueprint.subscriptions.hooks(for: .sessionRevoked).isEmpty
-        else { return try await perform(silent, providers) }
+        else { return try await perform(silent) }
         var isOpen = false
         let missing = StartError(code: .sessionStoreUnavailable, message: "", exit: .internalFault)
         do throws(StartError) {
             try await CommandStores.withAccounts(blueprint, services, access: .full, missing: missing) {
                 accounts async throws(StartError) in
                 isOpen = true
-                try await perform(SessionEnding(in: store, accounts, blueprint, services), providers)
+                try await perform(SessionEnding(in: store, accounts, blueprint, services))
             }
         } catch {
             guard !isOpen else { throw error }
             Output.error("warning: the account store is unavailable: the end is not reported to webhooks\n")
-            try await perform(silent, providers)
+            try await perform(silent)
         }
     }
 
-    private func perform(_ ending: SessionEnding, _ providers: [String]) async throws(StartError) {
+    private func perform(_ ending: SessionEnding) async throws(StartError) {
         do throws(SessionError) {
             switch action {
-            case .list: try await list(ending.sessions)
-            case .end: try await end(ending, providers)
+            case .list: try await list(ending.sessions.store)
+            case .end: try await end(ending)
             }
         } catch {
             let exit: ExitCode = error.kind == .invalid ? .usage : .unavailable
@@ -106,19 +106,14 @@ struct SessionCommand: Command {
         }
     }
 
-    private func end(_ ending: SessionEnding, _ providers: [String]) async throws(SessionError) {
+    private func end(_ ending: SessionEnding) async throws(SessionError) {
+        let (sessions, life, logger) = (ending.sessions, ending.life, ending.logger)
         guard let id else {
-            try await ending.end(SessionsEnd(Self.reason), of: subject, providers: providers)
+            try await sessions.end(SessionsEnd(Self.reason), of: subject, reportedBy: life, logger)
             return report("all sessions of \(TerminalText.escaped(subject)) ended")
         }
-        let isKnown: Bool
-        if ending.reporting == nil {
-            isKnown = try await ending.sessions.end(SessionReference(subject: subject, id: id))
-        } else {
-            isKnown = try await ending.sessions.isLive(SessionReference(subject: subject, id: id))
-        }
-        guard isKnown else { throw SessionError("session.unknown", .invalid) }
-        try await ending.end(SessionsEnd(Self.reason, only: id), of: subject, providers: providers)
+        let operators = OperatorSessions(sessions, life: life, accounts: nil, logger: logger)
+        guard try await operators.end(id, of: subject) else { throw SessionError("session.unknown", .invalid) }
         report("session \(TerminalText.escaped(id)) ended")
     }
 

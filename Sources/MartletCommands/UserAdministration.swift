@@ -284,7 +284,7 @@ struct UserAdministration {
         of subject: String, reason: String
     ) async throws(StartError) -> (state: String, lines: [String]) {
         guard let ending else { return ("not_shared", [SessionEnding.unshared]) }
-        try await ending.endAll(of: subject, providers: [provider], reason: reason)
+        try await ending.endAll(of: subject, reason: reason)
         return ("ended", ["all sessions of the user ended"])
     }
 

@@ -54,8 +54,6 @@ extension ErrorCode {
     static let signInProofTooOld: ErrorCode = "signin.proof_too_old"
     /// A credential that does not belong to the caller's account.
     static let signInOtherAccount: ErrorCode = "signin.other_account"
-    /// The sessions could not be ended now; they end as soon as the store is available.
-    static let signInEndPending: ErrorCode = "signin.end_pending"
     /// The deletion of the account was requested; a login takes it back.
     static let accountDeleted: ErrorCode = "account.deleted"
     /// An `email` that is not an address.

@@ -1,9 +1,10 @@
 internal import MartletCore
 internal import MartletIO
-package import MartletJSON
+internal import MartletIdentities
+internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
-package import MartletSession
+internal import MartletSession
 
 /// The client data that a session stores, and its form in lists of sessions.
 extension SessionClient {
@@ -63,23 +64,6 @@ extension SessionSummary {
     func entry(isCurrent: Bool) -> JSONObject {
         var entry = self.entry
         entry["current"] = .bool(isCurrent)
-        return entry
-    }
-
-    /// The entry in lists for operators.
-    package var entry: JSONObject {
-        var entry: JSONObject = [
-            "session_id": .string(id),
-            "provider": .string(provider),
-            "created_at": .integer(createdAt.seconds),
-            "last_seen_at": .integer(lastSeenAt.seconds),
-            "expires_at": .integer(expiresAt.seconds),
-        ]
-        if isBound { entry["bound"] = true }
-        if let name = client.deviceName { entry["device_name"] = .string(name) }
-        if let agent = client.userAgent { entry["user_agent"] = .string(agent) }
-        if !client.address.isEmpty { entry["address"] = .string(SocketEndpoint.text(of: client.address)) }
-        if !lastAddress.isEmpty { entry["last_address"] = .string(SocketEndpoint.text(of: lastAddress)) }
         return entry
     }
 }

@@ -2,7 +2,8 @@ internal import MartletAccounts
 internal import MartletAudit
 internal import MartletConfig
 internal import MartletCore
-internal import MartletIdentities
+package import MartletIdentities
+internal import MartletProvider
 internal import MartletResponder
 internal import MartletSession
 
@@ -15,29 +16,49 @@ struct SessionEnds: Sendable {
     static let refreshReuse = "refresh_reuse"
 
     private let setup: SignInSetup
-    private let accountSessions: AccountSessions
+    private let sessions: AccountSessions
 
-    init(_ setup: SignInSetup, _ accountSessions: AccountSessions) {
+    init(_ setup: SignInSetup) {
         self.setup = setup
-        self.accountSessions = accountSessions
+        sessions = AccountSessions(setup)
     }
 
     /// Ends sessions, and reports them if a webhook gets that.
     ///
-    /// Without the account store they end all the same: that a session ends matters more than that it is reported.
+    /// A login in progress that may leave a session is only logged: the user's change is made, and the sessions have ended.
     /// - Throws: 503 if they have not ended yet.
     func end(_ end: SessionsEnd, of subject: String) async throws(Failure) {
-        if let life = setup.life, life.reportsEnds {
-            do throws(AccountError) {
-                guard try await life.end(end, of: subject) else { throw AccountError(.signInEndPending, .notFound, "") }
-                return
-            } catch {
-                if error.code == .signInEndPending { throw .authUnavailable(error.code) }
-                setup.logger.error(
-                    "end of sessions not reported", ("subject", subject), ("code", "\(error.code)"))
-            }
+        do throws(SessionError) {
+            try await sessions.end(end, of: subject, reportedBy: setup.life, setup.logger)
+        } catch {
+            guard let unmarked = error.cause as? UnmarkedChange else { throw .session(error) }
+            warn(unmarked.provider, error.code)
         }
-        do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
+    }
+
+    /// Marks a change for logins in progress.
+    ///
+    /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
+    /// matters more.
+    func mark(_ subject: String, _ provider: String) async {
+        do throws(StoreError) {
+            try await sessions.fence.mark(subject, provider: provider)
+        } catch {
+            warn(provider, error.code)
+        }
+    }
+
+    /// The same for a user whose password has changed, with or without an account.
+    func mark(user: String, _ provider: String) async {
+        do throws(StoreError) {
+            try await sessions.fence.mark(user: user, provider: provider)
+        } catch {
+            warn(provider, error.code)
+        }
+    }
+
+    private func warn(_ provider: String, _ code: ErrorCode) {
+        setup.logger.warning("storing a change mark failed", ("provider", provider), ("code", "\(code)"))
     }
 
     /// Ends the session that issued a refresh token.
@@ -115,5 +136,14 @@ struct SessionEnds: Sendable {
             // If this fails, the session ends all the same.
             try? await end(SessionsEnd(reason, only: session.id), of: session.subject)
         }
+    }
+}
+
+extension AccountSessions {
+    /// - Parameter setup: the stores and providers of the endpoints.
+    package init(_ setup: SignInSetup) {
+        self.init(
+            setup.sessions, fence: LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix),
+            providers: setup.providers.map(\.name), invalidateDecisions: setup.invalidateDecisions)
     }
 }

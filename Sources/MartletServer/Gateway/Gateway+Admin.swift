@@ -4,7 +4,7 @@ internal import MartletAudit
 internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
-internal import MartletIdentities
+package import MartletIdentities
 internal import MartletJOSE
 internal import MartletProvider
 internal import MartletProxy
@@ -29,12 +29,7 @@ extension Gateway: AdminSource {
             accounts: accounts.store, publisher: publisher, store: graph.store,
             logger: services.logger.with(("component", "admin")))
     }
-    package var sessionAdministration: any SessionAdministering {
-        let graph = graph
-        return SessionAdministration(
-            sessions: graph.operatorSessions, accounts: graph.accounts?.store,
-            logger: services.logger.with(("component", "admin")))
-    }
+    package var operatorSessions: OperatorSessions { graph.operatorSessions }
     package var subjectAdministration: (any SubjectAdministering)? {
         let graph = graph
         guard let accounts = graph.accounts, let life = graph.life else { return nil }

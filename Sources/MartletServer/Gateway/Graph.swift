@@ -93,7 +93,7 @@ package struct Graph: Sendable {
             tracing: configuration.tracing.map { TracingRules($0, configuration.log) }, accessLog: accessLog)
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
-            claims: claims, operatorSessions: OperatorSessions(setup), life: setup.life, providers: providers,
+            claims: claims, operatorSessions: operatorSessions(setup, parts), life: setup.life, providers: providers,
             snapshot: snapshot, issuerKeys: lease.labels)
     }
 
@@ -179,6 +179,12 @@ package struct Graph: Sendable {
             browser.stepUp = { pages.requirement(of: $0) }
             return browser
         }
+    }
+
+    private static func operatorSessions(_ setup: SignInSetup, _ parts: Parts) -> OperatorSessions {
+        OperatorSessions(
+            AccountSessions(setup), life: setup.life, accounts: parts.accounts,
+            logger: parts.services.logger.with(("component", "admin")))
     }
 
     private static func signIn(

@@ -98,3 +98,7 @@ struct SubjectAdministration: SubjectAdministering {
         return true
     }
 }
+
+extension AdminOutage {
+    fileprivate init(_ error: AccountError) { self.init(error.code, error.message) }
+}

@@ -1,6 +1,7 @@
 internal import MartletBrowser
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder

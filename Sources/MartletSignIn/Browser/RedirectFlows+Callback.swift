@@ -1,6 +1,7 @@
 internal import MartletAudit
 internal import MartletBrowser
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletPages
 internal import MartletProvider
 internal import MartletResponder

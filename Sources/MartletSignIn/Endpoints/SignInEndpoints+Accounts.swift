@@ -148,8 +148,8 @@ extension SignInEndpoints {
                 of: caller, from: try form.requiredSecret("current_password"),
                 to: try form.requiredSecret("new_password"), in: context(of: request))
             setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
+            await ends.mark(caller.session.subject, owner)
             await setup.invalidateDecisions(caller.session.subject)
-            await accountSessions.mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)
         }

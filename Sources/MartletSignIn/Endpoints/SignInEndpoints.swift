@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
 package import MartletProvider
 package import MartletResponder
@@ -14,7 +15,6 @@ package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
     let budgets: AttemptBudgets
-    let accountSessions: AccountSessions
     let ends: SessionEnds
     let creation: SessionCreation
     let selfService: SelfServiceProviders
@@ -30,9 +30,8 @@ package final class SignInEndpoints: Sendable {
     package init(_ setup: SignInSetup) {
         self.setup = setup
         budgets = AttemptBudgets(setup.providers)
-        accountSessions = AccountSessions(setup)
         audit = SignInAudit(setup.audit)
-        ends = SessionEnds(setup, accountSessions)
+        ends = SessionEnds(setup)
         selfService = SelfServiceProviders(setup.providers)
         mails = AddressMails(
             origin: setup.browser?.configuration.origin.value, base: setup.configuration.path, clock: setup.clock)

@@ -75,7 +75,7 @@ struct LinkUse: Sendable {
         for entry in endpoints.selfService.all {
             await entry.provider.passwordWasReset(of: proof.user, in: endpoints.context(of: request))
             // Also without an account: the first login may be in progress.
-            await endpoints.accountSessions.mark(user: proof.user, entry.name)
+            await endpoints.ends.mark(user: proof.user, entry.name)
         }
         for account in proof.accounts where proof.isFirst {
             endpoints.setup.logger.info(

@@ -1,43 +1,14 @@
 import MartletCore
 import MartletIO
+import MartletIdentities
 import MartletJSON
 import MartletResponder
+import MartletSession
+import MartletSessionTesting
 import MartletTesting
 import Testing
 
 @testable import MartletAdmin
-
-/// Records what it is asked to do with sessions.
-private final class ScriptedSessions: SessionAdministering {
-    let calls = Box<[String]>([])
-    let known: Bool
-    let outage: AdminOutage?
-
-    init(known: Bool = true, outage: AdminOutage? = nil) {
-        self.known = known
-        self.outage = outage
-    }
-
-    private func note(_ call: String) throws(AdminOutage) {
-        if let outage { throw outage }
-        calls.withLock { $0.append(call) }
-    }
-
-    func sessions(of subject: String) async throws(AdminOutage) -> [JSONObject] {
-        try note("list \(subject)")
-        return known ? [["session_id": "ses_2"], ["session_id": "ses_1"]] : []
-    }
-
-    func endSession(_ id: String, of subject: String?) async throws(AdminOutage) -> Bool {
-        try note("end \(id) of \(subject ?? "anyone")")
-        return known
-    }
-
-    func endSessions(of subject: String) async throws(AdminOutage) -> Bool {
-        try note("end all of \(subject)")
-        return known
-    }
-}
 
 /// A request on a loopback connection.
 func adminRequest(
@@ -62,11 +33,15 @@ extension LocalResponse {
 
 @Suite struct AdminSessionsTests {
     private func respond(
-        _ method: String, _ path: String, _ query: String = "", by sessions: ScriptedSessions
+        _ method: String, _ path: String, _ query: String = "", by sessions: RecordedSessions
     ) async throws -> LocalResponse {
         let resource = try #require(AdminResource(path: path))
         #expect(resource.methods.contains(method))
-        return await AdminSessions(sessions).respond(to: adminRequest(method, path, query: query), resource)
+        let fence = LoginFence(store: MemoryStore(clock: .system), keyPrefix: "test:")
+        let operators = OperatorSessions(
+            AccountSessions(sessions, fence: fence, providers: ["apple"]) { _ in }, life: nil, accounts: nil,
+            logger: .silent)
+        return await AdminSessions(operators).respond(to: adminRequest(method, path, query: query), resource)
     }
 
     @Test(arguments: [
@@ -86,12 +61,15 @@ extension LocalResponse {
     func `other paths are none`(_ path: String) { #expect(AdminResource(path: path) == nil) }
 
     @Test func `lists the sessions of the subject of the query`() async throws {
-        let sessions = ScriptedSessions()
+        let sessions = RecordedSessions(["ses_2", "ses_1"])
         let listed = try await respond("GET", "/sessions", "x=1&subject=oidc%3Aa+b", by: sessions)
-        #expect(listed.status == 200 && listed.text == #"[{"session_id":"ses_2"},{"session_id":"ses_1"}]"#)
+        let entries = ["ses_2", "ses_1"].map {
+            #"{"session_id":"\#($0)","provider":"apple","created_at":1,"last_seen_at":1,"expires_at":1}"#
+        }
+        #expect(listed.status == 200 && listed.text == "[\(entries.joined(separator: ","))]")
         #expect(listed.fields.contains { $0 == ("Cache-Control", "no-store") })
-        #expect(sessions.calls.value == ["list oidc:a b"])
-        #expect(try await respond("GET", "/sessions", "subject=z", by: ScriptedSessions(known: false)).text == "[]")
+        #expect(sessions.listed.value == ["oidc:a b"])
+        #expect(try await respond("GET", "/sessions", "subject=z", by: RecordedSessions()).text == "[]")
         for query in ["", "subject=", "subject", "subjects=x", "subject=%z1", "subject=a&subject=b"] {
             let outcome = try await respond("GET", "/sessions", query, by: sessions).outcome
             #expect(outcome == "400 request_invalid", "\(query)")
@@ -99,25 +77,25 @@ extension LocalResponse {
     }
 
     @Test func `ends one session, or all of a subject; 404 where there is none`() async throws {
-        let sessions = ScriptedSessions()
+        let sessions = RecordedSessions(["ses_1"])
         let one = try await respond("DELETE", "/sessions/ses_1", by: sessions)
         #expect(one.status == 204 && one.body.isEmpty)
         #expect(try await respond("DELETE", "/sessions/ses_1", "subject=usr_1", by: sessions).status == 204)
         #expect(try await respond("DELETE", "/subjects/usr_1/sessions", by: sessions).status == 204)
-        #expect(sessions.calls.value == ["end ses_1 of anyone", "end ses_1 of usr_1", "end all of usr_1"])
+        #expect(sessions.ended.value == ["ses_1 of anyone", "ses_1 of usr_1", "all of usr_1"])
         for query in ["subject=", "subject=%z1", "subjct=usr_1"] {
             let rejected = try await respond("DELETE", "/sessions/ses_1", query, by: sessions)
             #expect(rejected.outcome == "400 request_invalid", "\(query)")
         }
-        #expect(sessions.calls.value.count == 3)
+        #expect(sessions.ended.value.count == 3)
         for path in ["/sessions/ses_1", "/subjects/usr_1/sessions"] {
-            let none = ScriptedSessions(known: false)
+            let none = RecordedSessions()
             #expect(try await respond("DELETE", path, by: none).outcome == "404 not_found")
         }
     }
 
     @Test func `without the store it is 503, with the reason`() async throws {
-        let away = ScriptedSessions(outage: AdminOutage("session.store_unavailable", "the store is unavailable"))
+        let away = RecordedSessions(outage: SessionError("session.store_unavailable", .unavailable))
         for (method, path) in [("GET", "/sessions"), ("DELETE", "/sessions/x"), ("DELETE", "/subjects/x/sessions")] {
             let response = try await respond(method, path, "subject=x", by: away)
             #expect(response.outcome == "503 auth_unavailable")

@@ -1,8 +1,10 @@
 import MartletConfig
 import MartletCore
+import MartletIdentities
 import MartletJSON
 import MartletProvider
 import MartletServer
+import MartletSession
 import MartletSignIn
 import MartletTesting
 import Testing
@@ -122,9 +124,10 @@ private final class Office {
         administration = UserAdministration(
             accounts: accounts, maker: maker, provider: "password", clock: .system,
             ending: sessions.map { sessions in
-                SessionEnding(sessions: sessions, fence: fence) { subject in
-                    forgotten.withLock { $0.append(subject) }
-                }
+                SessionEnding(
+                    AccountSessions(sessions, fence: fence, providers: ["password"]) { subject in
+                        forgotten.withLock { $0.append(subject) }
+                    }, logger: .silent)
             })
     }
 

@@ -153,7 +153,10 @@ import Testing
             try String(contentsOf: root.appending(path: "Sources/\(path)"), encoding: .utf8)
         }
         let guide = try text("MartletServer/Documentation.docc/SigningIn.md")
-        let sources = try text("MartletSignIn/ErrorCode+SignIn.swift") + text("MartletProvider/SigningIn.swift")
+        let sources = try [
+            "MartletSignIn/ErrorCode+SignIn.swift", "MartletIdentities/AccountSessions.swift",
+            "MartletProvider/SigningIn.swift",
+        ].map(text).joined()
         let codes = Set(sources.matches(of: /"(signin\.[a-z_]+)"/).map { String($0.1) })
         #expect(codes.count > 15)
         for code in codes { #expect(guide.contains("`\(code)`"), "SigningIn.md does not list \(code)") }

@@ -12,7 +12,9 @@ package struct LoginFence: Sendable {
     /// The number of the last change before a login began.
     package struct Start: Sendable {
         /// Negative if the node that has the number is unavailable, and others are not: any mark counts then.
-        let number: Int
+        package let number: Int
+
+        package init(number: Int) { self.number = number }
     }
 
     /// Longer than any login can take, with the time in which an app exchanges its code.
