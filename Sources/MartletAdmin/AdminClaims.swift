@@ -1,16 +1,9 @@
-package import MartletAccounts
+internal import MartletAccounts
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
-package import MartletProvider
+internal import MartletProvider
 internal import MartletResponder
-
-/// The claims of accounts, as the admin listener shows and changes them.
-package protocol ClaimAdministering: Sendable {
-    /// The claims of an account; `nil` without such an account.
-    func claims(of subject: String) async throws(AccountError) -> AccountClaims?
-    /// Changes the claims of an account; returns when this instance applies them and the others have been notified.
-    func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError)
-}
 
 /// `/subjects/{subject}/claims`: GET shows the claims of an account, PATCH changes them by a JSON merge patch.
 struct AdminClaims {
@@ -18,15 +11,16 @@ struct AdminClaims {
     private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 4 * ClaimRules.maximumBytes)
 
     private let subject: String
-    private let administration: (any ClaimAdministering)?
+    private let claims: OperatorClaims?
 
-    init(_ subject: String, _ administration: (any ClaimAdministering)?) {
+    /// - Parameter claims: `nil` without accounts.
+    init(_ subject: String, _ claims: OperatorClaims?) {
         self.subject = subject
-        self.administration = administration
+        self.claims = claims
     }
 
     func respond(to request: LocalRequest) async -> LocalResponse {
-        guard let administration else { return AdminProblem.notFound.response(request.requestID) }
+        guard let operators = claims else { return AdminProblem.notFound.response(request.requestID) }
         do throws(AccountError) {
             if request.method == "PATCH" {
                 let changes: JSONObject
@@ -36,9 +30,9 @@ struct AdminClaims {
                 }
                 let errors = ClaimRules.errors(in: changes)
                 guard errors.isEmpty else { return Self.invalid(errors, request) }
-                try await administration.changeClaims(of: subject, by: ClaimPatch(changes))
+                try await operators.change(subject, by: ClaimPatch(changes))
             }
-            guard let claims = try await administration.claims(of: subject) else {
+            guard let claims = try await operators.claims(of: subject) else {
                 return AdminProblem.notFound.response(request.requestID)
             }
             return Self.document(of: subject, claims)

@@ -88,7 +88,7 @@ package final class AdminEndpoints: Sendable {
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
         case .refresh(let provider): await AdminProviders.respond(to: request, provider, source)
-        case .claims(let subject): await AdminClaims(subject, source.claimAdministration).respond(to: request)
+        case .claims(let subject): await AdminClaims(subject, source.operatorClaims).respond(to: request)
         case .sessions, .session, .sessionsOf:
             await AdminSessions(source.operatorSessions).respond(to: request, resource)
         case .subject, .disable, .enable:

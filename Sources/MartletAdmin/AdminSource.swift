@@ -19,7 +19,7 @@ package protocol AdminSource: AnyObject, Sendable {
     /// Takes changes by operators; `nil` without `audit:`.
     var audit: (any AuditRecording)? { get }
     /// The claims of accounts; `nil` without `accounts:`.
-    var claimAdministration: (any ClaimAdministering)? { get }
+    var operatorClaims: OperatorClaims? { get }
     /// The sessions of all subjects.
     var operatorSessions: OperatorSessions { get }
     /// Subjects with accounts; `nil` without `accounts:`.

@@ -97,7 +97,7 @@ struct AdminSubjects {
 }
 
 extension SubjectReport {
-    /// All but secrets, and the claims, which have a resource of their own.
+    /// All but secrets, and the claims that others have set, which have a resource of their own.
     fileprivate var document: JSONObject {
         let deletion = account.deletion
         let state =
@@ -116,6 +116,7 @@ extension SubjectReport {
             } ?? .null,
             "identities": .array(identities.map { .object($0.document) }),
             "claims": .string("/subjects/\(account.subject)/claims"),
+            "stored_claims": .object(account.storedClaims), "profile": .object(account.profile),
             "sessions": sessions.map { .integer(Int64($0)) } ?? .null,
         ]
     }

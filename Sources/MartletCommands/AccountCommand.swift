@@ -1,11 +1,10 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
-internal import MartletSession
-internal import MartletSignIn
 
 /// `martlet account list|show|set|unset|disable|enable|delete`: manages the accounts in `accounts:`.
 struct AccountCommand: Command {
@@ -28,14 +27,15 @@ struct AccountCommand: Command {
     private let word: String
     private let action: Action
     private let asJSON: Bool
-    private let command: ConfiguredCommand
+    private let command: OperatorCommand
 
     /// - Throws: `UsageError` for claims that cannot be set, and a limit that is no number.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         word = options.words.first ?? ""
         action = try Self.action(word, Array(options.words.dropFirst()), options)
         asJSON = options.has("json")
-        command = ConfiguredCommand(options, program.registry)
+        // No gateway lists accounts, and none has any in its memory.
+        command = OperatorCommand(options, program, isOffline: word == "list")
     }
 
     private static func action(
@@ -78,10 +78,57 @@ struct AccountCommand: Command {
     }
 
     func run() async -> ExitCode {
-        await command.run("account \(word)") { blueprint, services throws(StartError) in
+        let unknown = StartError(
+            code: .accountsUnknownAccount, message: "account not found, or the gateway has no accounts", exit: .usage)
+        return await command.run("account \(word)", unknown: unknown) { gateway throws(StartError) in
+            try perform(at: gateway, unknown)
+        } inStores: { blueprint, services throws(StartError) in
             try await perform(blueprint, services)
-            return .ok
         }
+    }
+
+    private func perform(at gateway: AdminRequests, _ unknown: StartError) throws(StartError) {
+        switch action {
+        case .list: break
+        case .show(let subject):
+            guard let account = try Self.account(subject, at: gateway) else { throw unknown }
+            show(account)
+        case .change(let subject, let patch):
+            _ = try gateway.document(
+                "\(Self.path(subject))/claims", with: "claims", method: "PATCH", json: patch.changes)
+            guard let account = try Self.account(subject, at: gateway) else { throw unknown }
+            show(account)
+        case .setDisabled(let subject, _):
+            _ = try gateway.document("\(Self.path(subject))/\(word)", with: "subject", method: "POST")
+            let line = "account \(TerminalText.escaped(subject)) \(word)d"
+            report([line], asJSON ? try Self.account(subject, at: gateway) : nil, subject)
+        case .delete(let subject):
+            try gateway.delete(Self.path(subject))
+            let account = asJSON ? try Self.account(subject, at: gateway) : nil
+            report(AccountAdministration.ended(subject), account, subject)
+        }
+    }
+
+    private static func path(_ subject: String) -> String { "/subjects/\(AdminRequests.escaped(subject))" }
+
+    /// The account with what its gateway knows besides the store: sessions, and the state of its credentials.
+    private static func account(_ subject: String, at gateway: AdminRequests) throws(StartError) -> JSONObject? {
+        guard var account = try gateway.find(path(subject), with: "subject") else { return nil }
+        let claims = try gateway.find("\(path(subject))/claims", with: "claims")
+        account["claims"] = claims?["claims"] ?? .object([:])
+        let own = claims?["identities"]?.object
+        account["identities"] = .array(
+            (account["identities"]?.array ?? []).map { identity in
+                guard var entry = identity.object else { return identity }
+                entry["claims"] = entry["provider"]?.string.flatMap { own?[$0] }
+                return .object(entry)
+            })
+        if let deletion = account["deletion"]?.object {
+            account["deletion_at"] = deletion["due_at"]
+            account["deletion_reason"] = deletion["reason"]
+            if let deleted = deletion["deleted_at"], deleted != .null { account["deleted_at"] = deleted }
+        }
+        return account
     }
 
     private func perform(_ blueprint: Blueprint, _ services: Services) async throws(StartError) {
@@ -91,15 +138,18 @@ struct AccountCommand: Command {
             accounts async throws(StartError) in
             let store = try await action.access == .full ? CommandStores.shared(blueprint, services) : nil
             defer { store?.shutdown() }
-            let ending = store.map { SessionEnding(in: $0, accounts, blueprint, services) }
-            var administration = AccountAdministration(
-                accounts: accounts, clock: services.clock,
-                publication: store.map { ClaimPublication(in: $0, accounts, blueprint, services) })
             let configuration = blueprint.configuration.accounts?.deletion ?? DeletionConfiguration()
-            let runner = store.flatMap { ending?.runner(in: $0, accounts, blueprint, services) }
-            administration.deletion = AccountDeletion(
-                life: accounts.life, policy: DeletionPolicy(configuration, []), clock: services.clock, runner: runner)
-            try await perform(administration)
+            try await perform(
+                AccountAdministration(
+                    accounts: accounts, clock: services.clock,
+                    claims: store.map { store in
+                        let publisher = ClaimPublisher(in: store, accounts, blueprint, services)
+                        return OperatorClaims(accounts, publisher: publisher, logger: services.logger) { store.outage }
+                    },
+                    runner: store.map { store in
+                        SessionEnding(in: store, accounts, blueprint, services)
+                            .runner(in: store, accounts, blueprint, services)
+                    }, deletion: DeletionPolicy(configuration, [])))
         }
     }
 
@@ -114,27 +164,26 @@ struct AccountCommand: Command {
         case .show(let subject): show(try await administration.show(subject))
         case .change(let subject, let patch): show(try await administration.change(subject, by: patch))
         case .setDisabled(let subject, let isDisabled):
-            try await report(try await administration.setDisabled(subject, isDisabled), of: subject, administration)
+            let lines = try await administration.setDisabled(subject, isDisabled)
+            report(lines, asJSON ? try await administration.show(subject) : nil, subject)
         case .delete(let subject):
-            try await report(try await administration.deletion?.request(subject) ?? [], of: subject, administration)
+            let lines = try await administration.delete(subject)
+            report(lines, asJSON ? try await administration.show(subject) : nil, subject)
         }
     }
 
-    private func report(
-        _ lines: [String], of subject: String, _ administration: AccountAdministration
-    ) async throws(StartError) {
-        guard asJSON else {
-            for line in lines { Output.line(line) }
-            return
-        }
-        show(try await administration.show(subject))
+    /// Prints what was done.
+    /// - Parameter account: as it is now; `nil` if nothing is left of it.
+    private func report(_ lines: [String], _ account: JSONObject?, _ subject: String) {
+        guard asJSON else { return lines.forEach(Output.line) }
+        show(account ?? ["subject": .string(subject), "state": "deleted"])
     }
 
-    private func show(_ account: AccountDetails) {
+    private func show(_ account: JSONObject) {
         if asJSON {
-            Output.line(String(decoding: JSON.write(account.json), as: UTF8.self))
+            Output.line(String(decoding: JSON.write(account), as: UTF8.self))
         } else {
-            for line in account.lines { Output.line(line) }
+            AccountPage(account).show(.output, print: Output.line)
         }
     }
 }
@@ -146,9 +195,11 @@ extension AccountCommand {
             over them, within a second and without ending sessions. Disabling an account rejects its credentials of every kind
             and its sessions, which do not end, until it is enabled again. Deleting an account does the same as its owner's
             DELETE /auth/account: its sessions end, running gateways revoke what its issuers granted, and account.deleted
-            has the reason operator.
+            has the reason operator. list reads the account store, whether or not a gateway is running.
+
+            \(OperatorCommand.details)
             """
-        let shared: [CommandOption] = [.json, .config]
+        let shared: [CommandOption] = [.json] + OperatorCommand.options
         let subject = CommandArgument.one("SUBJECT", .text, "the account's subject")
         let list = CommandGrammar("list", "List accounts") { list in
             list.options =
@@ -162,7 +213,8 @@ extension AccountCommand {
                     .value(
                         "after", "SUBJECT", .text,
                         "list the accounts behind this subject: the last one of the page before"),
-                ] + shared
+                    .json, .config,
+                ]
         }
         let named = [
             ("show", "Show an account", "its identities and claims"),
@@ -193,16 +245,23 @@ extension AccountCommand {
             unset.options = shared
             unset.example("martlet account unset usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3 role", "takes a role away")
         }
-        grammar.subcommands = [list] + named + [set, unset]
+        grammar.subcommands =
+            [list]
+            + (named + [set, unset]).map { action in
+                var action = action
+                action.alternatives = OperatorCommand.alternatives
+                return action
+            }
         grammar.example("martlet account list --claim role=staff", "who is staff")
         grammar.example(
             "martlet account set usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3 role=staff teams=a,b level:=3",
             "three claims of an account")
         grammar.exits = [
             .ok: "done", .usage: "no such account, a claim that cannot be set, or usage",
-            .unavailable: "a store is unavailable",
+            .unavailable: "a store is unavailable, or the gateway does not respond or rejects the request",
             .configuration:
-                "the configuration has errors or no accounts:, or set and unset need a store that instances share",
+                "the configuration has errors or no accounts:, or no gateway is running, and set and unset need a store that "
+                + "instances share",
         ]
     }
 }

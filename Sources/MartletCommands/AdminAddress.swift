@@ -54,6 +54,9 @@ struct AdminAddress {
     static let configurationExit = "the configuration has no admin listener, or admin: in it has errors"
     private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
 
+    /// Whether the gateway is named.
+    var isGiven: Bool { address != nil }
+
     /// Whether the configuration is named.
     private let isNamed: Bool
     private let path: String

@@ -2,52 +2,124 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletServer
 
-/// The requests of a command about a session or a subject to the admin listener of the running gateway.
+/// Requests of a command to the admin listener of the running gateway.
 struct AdminRequests {
     /// Longer than the gateway searches a session.
     private static let timeout = Duration.seconds(15)
+    /// The gateway requires a proof of who asks, and the command has none.
+    static let unproven: ErrorCode = "server.unproven"
 
-    private let command: String
-    private let admin: AdminAddress
+    private let client: AdminClient
+    private let unknown: StartError?
+    private let printsJSON: Bool
 
-    /// - Parameter command: its name, for messages.
-    init(_ command: String, _ options: Options, _ program: Program) {
-        self.command = command
-        admin = AdminAddress(options, program.registry)
+    /// - Parameters:
+    ///   - unknown: what a 404 of the gateway means; `nil` for what every gateway has.
+    ///   - printsJSON: whether documents are printed as they are.
+    init(_ target: AdminTarget, unknown: StartError?, printsJSON: Bool) {
+        client = AdminClient(target, timeout: Self.timeout)
+        self.unknown = unknown
+        self.printsJSON = printsJSON
     }
 
-    /// Sends a request.
-    /// - Throws: 69 if no gateway responds.
-    func send(_ path: String, method: String = "GET") throws(StartError) -> AdminClient.Response {
-        try AdminClient(try admin.target(), timeout: Self.timeout).request(path, method: method)
+    /// The document of a response.
+    /// - Parameter member: one that the gateway's document has.
+    /// - Throws: 69 if no gateway responds or it rejects the request, 64 for what it cannot apply.
+    func document(
+        _ path: String, with member: String, method: String = "GET", json: JSONObject? = nil
+    ) throws(StartError) -> JSONObject {
+        let response = try send(path, method, json)
+        guard let document = response.document?.object, document[member] != nil else { throw rejection(of: response) }
+        return document
     }
 
-    /// Runs a command, and prints its errors.
-    func run(_ body: () throws(StartError) -> ExitCode) -> ExitCode {
+    /// The same, unless it is printed as it is.
+    func shown(
+        _ path: String, with member: String, method: String = "GET", json: JSONObject? = nil
+    ) throws(StartError) -> JSONObject? {
+        let response = try send(path, method, json)
+        guard let document = response.document?.object, document[member] != nil else { throw rejection(of: response) }
+        guard printsJSON else { return document }
+        Output.line(response.text)
+        return nil
+    }
+
+    /// The document of what may be unknown; `nil` if it is.
+    func find(_ path: String, with member: String) throws(StartError) -> JSONObject? {
         do throws(StartError) {
-            return try body()
+            return try document(path, with: member)
         } catch {
-            Output.error("martlet \(command): \(error)\n")
+            guard error.code == unknown?.code else { throw error }
+            return nil
+        }
+    }
+
+    /// The elements of a list.
+    func list(_ path: String) throws(StartError) -> [JSONObject] {
+        let response = try send(path, "GET", nil)
+        guard let list = response.document?.array else { throw rejection(of: response) }
+        return list.compactMap(\.object)
+    }
+
+    /// Deletes something.
+    func delete(_ path: String) throws(StartError) {
+        let response = try send(path, "DELETE", nil)
+        guard response.status == 204 else { throw rejection(of: response) }
+    }
+
+    private func send(_ path: String, _ method: String, _ json: JSONObject?) throws(StartError) -> AdminClient.Response
+    {
+        let response = try client.request(path, method: method, json: json.map { JSON.write($0) })
+        guard response.status != 200, response.status != 204 else { return response }
+        throw rejection(of: response)
+    }
+
+    private func rejection(of response: AdminClient.Response) -> StartError {
+        let problem = response.document?.object
+        let code = problem?["code"]?.string
+        if response.status == 404, code == "not_found", let unknown { return unknown }
+        let detail = problem?["detail"]?.string ?? code ?? "not a response of a gateway"
+        return StartError(
+            code: code == "local_only" || code == "credential_missing" ? Self.unproven : "server.refused",
+            message: "status \(response.status): \(TerminalText.escaped(detail))",
+            exit: problem?["errors"] == nil ? .unavailable : .usage)
+    }
+
+    /// A text as a part of a path (RFC 3986).
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
+                escaped.unicodeScalars.append(.init(byte))
+            default: escaped += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return escaped
+    }
+
+    /// A time of a document, in Unix seconds, as text; `nil` without one.
+    static func time(_ value: JSONValue?) -> String? {
+        value?.int64.map { InternetTime.text(milliseconds: UnixTime(seconds: $0).milliseconds) }
+    }
+}
+
+extension AdminAddress {
+    /// Runs a command at the gateway, and prints its error.
+    /// - Parameters:
+    ///   - name: the command's name, in front of its error.
+    ///   - unknown: what a 404 of the gateway means.
+    func run(
+        _ name: String, unknown: StartError? = nil, printsJSON: Bool,
+        _ body: (AdminRequests) throws(StartError) -> Void
+    ) -> ExitCode {
+        do throws(StartError) {
+            try body(AdminRequests(try target(), unknown: unknown, printsJSON: printsJSON))
+            return .ok
+        } catch {
+            Output.error("martlet \(name): \(error)\n")
             return error.exit
         }
-    }
-
-    /// Reports a response that is not the expected one.
-    /// - Parameter what: what a 404 of the gateway means.
-    func fail(_ response: AdminClient.Response, unknown what: String) -> ExitCode {
-        let document = response.document?.object
-        guard response.status != 404 || document?["code"]?.string != "not_found" else {
-            Output.error("martlet \(command): \(what)\n")
-            return .rejected
-        }
-        let detail = document?["detail"]?.string ?? document?["code"]?.string ?? "not a response of a gateway"
-        Output.error("martlet \(command): status \(response.status): \(TerminalText.escaped(detail))\n")
-        return .unavailable
-    }
-
-    /// A time of a document, in Unix seconds, as text; `-` without one.
-    static func time(_ value: JSONValue?) -> String {
-        value?.int64.map { InternetTime.text(milliseconds: UnixTime(seconds: $0).milliseconds) } ?? "-"
     }
 }
 

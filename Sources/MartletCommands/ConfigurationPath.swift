@@ -57,7 +57,7 @@ enum ConfigurationText {
         let environment = SystemInformation.environment
         guard path == "-" else { return Blueprint.read(path, registry: registry, environment: environment) }
         do throws(ArgumentFileError) {
-            let text = try ArgumentFile.readWhole(path, "the configuration", limit: limit)
+            let text = try text(path)
             return Blueprint.read(
                 text: String(decoding: text, as: UTF8.self), name: standardInput, registry: registry,
                 environment: environment)
@@ -79,7 +79,7 @@ enum ConfigurationText {
         let name = path == "-" ? standardInput : path
         let text: [UInt8]
         do throws(ArgumentFileError) {
-            text = try ArgumentFile.readWhole(path, "the configuration", limit: limit)
+            text = try self.text(path)
         } catch {
             return (nil, unreadable(path == "-" ? error.message : "\(error.message)\(hint)", in: name), 0)
         }
@@ -88,6 +88,15 @@ enum ConfigurationText {
         if let whole { return (whole.admin, Diagnostics(), 0) }
         let (admin, own) = GatewayConfiguration.decodeAdmin(text: text, file: name, environment: environment)
         return (admin, own, diagnostics.errors.count - own.errors.count)
+    }
+
+    /// A command may look for the admin listener first: standard input is there only once.
+    private static let standardInputText = Result { () throws(ArgumentFileError) in
+        try ArgumentFile.readWhole("-", "the configuration", limit: limit)
+    }
+
+    private static func text(_ path: String) throws(ArgumentFileError) -> [UInt8] {
+        try path == "-" ? standardInputText.get() : ArgumentFile.readWhole(path, "the configuration", limit: limit)
     }
 
     private static let hint = "; pass its path with --config FILE, or create one with 'martlet init'"

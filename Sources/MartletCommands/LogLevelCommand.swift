@@ -24,19 +24,13 @@ struct LogLevelCommand: Command {
     }
 
     func run() -> ExitCode {
-        do throws(StartError) {
-            let query = try AdminQuery("log-level", admin, options)
+        admin.run("log-level", printsJSON: options.has("json")) { gateway throws(StartError) in
             var body: JSONObject = ["level": .string(options.words.first ?? "")]
             if let span = options["for"] { body["for"] = .string(span) }
-            let document = try query.document("/log/level", with: "level", method: "POST", json: JSON.write(body))
-            guard !query.isJSON else { return .ok }
-            let level = document["level"]?.string ?? ""
+            let shown = try gateway.shown("/log/level", with: "level", method: "POST", json: body)
+            guard let document = shown else { return }
             let span = document["seconds"]?.int64.map { " for \(StatusCommand.duration($0))" } ?? ""
-            Output.line("\(level)\(span)")
-            return .ok
-        } catch {
-            Output.error("martlet log-level: \(error)\n")
-            return error.exit
+            Output.line("\(document["level"]?.string ?? "")\(span)")
         }
     }
 }

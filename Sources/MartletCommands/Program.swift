@@ -26,8 +26,7 @@ package struct Program: Sendable {
         KeyCommand.self, SessionCommand.self, EventsCommand.self, MigrateCommand.self, AuditCommand.self,
         KeygenCommand.self,
         PluginCommand.self, SchemaCommand.self, StatusCommand.self, TailCommand.self, LogLevelCommand.self,
-        ReloadCommand.self, UpstreamCommand.self, ProviderCommand.self, SessionsCommand.self, SubjectCommand.self,
-        HealthCommand.self,
+        ReloadCommand.self, UpstreamCommand.self, ProviderCommand.self, HealthCommand.self,
         CompletionCommand.self, ManCommand.self, VersionCommand.self, HelpCommand.self,
     ]
 
@@ -51,8 +50,10 @@ package struct Program: Sendable {
             Output.error(HelpCommand.overview)
             return .usage
         }
-        guard let command = Program.command(name) else { return Program.unknown(name) }
-        let code = await run(command, Array(arguments.dropFirst()))
+        let former = FormerSpelling(arguments)
+        if let former { Output.error("martlet: \(former.note)\n") }
+        guard let command = Program.command(former?.arguments.first ?? name) else { return Program.unknown(name) }
+        let code = await run(command, Array((former?.arguments ?? arguments).dropFirst()), unknown: former?.unknown)
         if let reason = Output.writeError {
             Output.error("martlet: cannot write to standard output: \(reason)\n")
             return .internalFault
@@ -60,10 +61,12 @@ package struct Program: Sendable {
         return code
     }
 
-    private func run(_ command: any Command.Type, _ rest: [String]) async -> ExitCode {
+    /// - Parameter unknown: the exit code for what does not exist, instead of 64.
+    private func run(_ command: any Command.Type, _ rest: [String], unknown: ExitCode?) async -> ExitCode {
         let grammar = command.grammar
         do throws(Options.UsageError) {
-            return try await command.init(Options(rest, grammar), self).run()
+            let code = try await command.init(Options(rest, grammar), self).run()
+            return code == .usage ? unknown ?? code : code
         } catch {
             if let topic = error.helpTopic {
                 Output.line(HelpPage(grammar).page(for: topic).text)

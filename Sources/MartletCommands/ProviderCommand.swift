@@ -1,3 +1,4 @@
+internal import MartletCore
 internal import MartletJSON
 internal import MartletServer
 
@@ -5,41 +6,30 @@ internal import MartletServer
 struct ProviderCommand: Command {
     private let name: String?
     private let printsJSON: Bool
-    private let requests: AdminRequests
+    private let admin: AdminAddress
 
     init(_ options: Options, _ program: Program) {
         name = options.words.first == "refresh" ? options.words[1] : nil
         printsJSON = options.has("json")
-        requests = AdminRequests("provider", options, program)
+        admin = AdminAddress(options, program.registry)
     }
 
     func run() -> ExitCode {
-        requests.run { () throws(StartError) in
-            guard let name else { return list(try requests.send("/providers")) }
-            let response = try requests.send("/providers/\(AdminQuery.escaped(name))/refresh", method: "POST")
-            guard response.status == 200, response.document?.object?["provider"] != nil else {
-                return requests.fail(response, unknown: "no such provider, or it uses no keys of an issuer")
+        let unknown = StartError(
+            code: "provider.unknown", message: "no such provider, or it uses no keys of an issuer", exit: .rejected)
+        return admin.run("provider", unknown: unknown, printsJSON: printsJSON) { gateway throws(StartError) in
+            if let name {
+                let path = "/providers/\(AdminRequests.escaped(name))/refresh"
+                if try gateway.shown(path, with: "provider", method: "POST") != nil { Output.line("refreshed") }
+            } else if let document = try gateway.shown("/providers", with: "providers") {
+                var table = TablePrinter("PROVIDER", "KIND", "STATE", "DETAIL")
+                for provider in document["providers"]?.array ?? [] {
+                    let columns = ["name", "kind", "state", "detail"].map { provider.object?[$0]?.string ?? "" }
+                    table.add(columns.map(TerminalText.escaped).joined(separator: "\t"))
+                }
+                table.finish()
             }
-            printsJSON ? Output.line(response.text) : Output.line("refreshed")
-            return .ok
         }
-    }
-
-    private func list(_ response: AdminClient.Response) -> ExitCode {
-        guard response.status == 200, let providers = response.document?.object?["providers"]?.array else {
-            return requests.fail(response, unknown: "not a response of a gateway")
-        }
-        if printsJSON {
-            Output.line(response.text)
-            return .ok
-        }
-        var table = TablePrinter("PROVIDER", "KIND", "STATE", "DETAIL")
-        for provider in providers {
-            let columns = ["name", "kind", "state", "detail"].map { provider.object?[$0]?.string ?? "" }
-            table.add(columns.map(TerminalText.escaped).joined(separator: "\t"))
-        }
-        table.finish()
-        return .ok
     }
 }
 

@@ -88,7 +88,7 @@ struct RunningExplanation {
                 code: "server.token_unreadable", message: "one credential is possible, of visible ASCII characters",
                 exit: .usage)
         }
-        let query = parameters.map { "\($0.0)=\(AdminQuery.escaped($0.1))" }.joined(separator: "&")
+        let query = parameters.map { "\($0.0)=\(AdminRequests.escaped($0.1))" }.joined(separator: "&")
         return (query, credentials.first.map { (Self.credentialField, $0) })
     }
 }

@@ -29,12 +29,10 @@ struct SessionEnding: Sendable {
     init(
         in store: SharedStore, _ accounts: AccountStore?, _ blueprint: Blueprint, _ services: Services
     ) {
-        let backend = SessionStore(
-            policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
-            seal: store.seal, onRevoked: { _ in }, onChanged: { _ in })
         self.init(
             AccountSessions(
-                backend, fence: LoginFence(store: store.values, keyPrefix: store.label.prefix),
+                SessionStore(in: store, blueprint, services, readsClaims: false),
+                fence: LoginFence(store: store.values, keyPrefix: store.label.prefix),
                 providers: blueprint.providers.map(\.name), invalidateDecisions: { await store.notifyOthers($0) }),
             logger: services.logger)
         guard let accounts, !blueprint.subscriptions.hooks(for: .sessionRevoked).isEmpty else { return }
@@ -47,11 +45,13 @@ struct SessionEnding: Sendable {
     func runner(
         in store: SharedStore, _ accounts: AccountStore, _ blueprint: Blueprint, _ services: Services
     ) -> JobRunner {
-        JobRunner(
+        let publisher = ClaimPublisher(in: store, accounts, blueprint, services)
+        return JobRunner(
             JobRunner.Surroundings(
                 store: accounts.life, leases: accounts, accounts: accounts, sessions: sessions,
-                publishClaims: ClaimPublication(in: store, accounts, blueprint, services).publish, providers: [],
-                keys: nil, policy: DeletionPolicy()),
+                publishClaims: { subject throws(ClaimPublisher.PublicationError) in
+                    try await publisher.publish(subject)
+                }, providers: [], keys: nil, policy: DeletionPolicy()),
             clock: services.clock, logger: services.logger)
     }
 
@@ -80,5 +80,25 @@ struct SessionEnding: Sendable {
         StartError(
             code: code, message: "the change was made, but the sessions could not be ended: try again",
             exit: .unavailable)
+    }
+}
+
+extension SessionStore {
+    /// The sessions of running gateways that share a store.
+    fileprivate convenience init(
+        in store: SharedStore, _ blueprint: Blueprint, _ services: Services, readsClaims: Bool
+    ) {
+        self.init(
+            policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
+            readsClaims: readsClaims, seal: store.seal, onRevoked: { _ in }, onChanged: { _ in })
+    }
+}
+
+extension ClaimPublisher {
+    /// Makes running gateways that share a store apply the claims of an account.
+    init(in store: SharedStore, _ accounts: any AccountDatabase, _ blueprint: Blueprint, _ services: Services) {
+        self.init(
+            accounts: accounts, sessions: SessionStore(in: store, blueprint, services, readsClaims: true)
+        ) { await store.notifyOthersOfChange($0, isDisabled: $1) }
     }
 }

@@ -13,24 +13,21 @@ struct StatusCommand: Command {
     }
 
     func run() -> ExitCode {
-        do throws(StartError) {
-            let query = try AdminQuery("status", admin, options)
-            let status = try query.document("/status", with: "version")
-            guard !query.isJSON else { return .ok }
+        admin.run("status", printsJSON: options.has("json")) { gateway throws(StartError) in
+            guard let status = try gateway.shown("/status", with: "version") else { return }
             Output.line(Self.summary(status))
             for check in status["checks"]?.array ?? [] { Self.show(check.object ?? [:]) }
             for certificate in status["certificates"]?.array ?? [] {
                 Self.show(certificate: certificate.object ?? [:])
             }
-            let upstreams = try query.document("/upstreams", with: "upstreams")["upstreams"]?.array ?? []
+            func list(_ name: String) throws(StartError) -> [JSONValue] {
+                try gateway.document("/\(name)", with: name)[name]?.array ?? []
+            }
+            let upstreams = try list("upstreams")
             for line in Self.unusable(upstreams, .output) { Output.line(line) }
-            table(try query.document("/routes", with: "routes")["routes"]?.array ?? [], "ROUTE", "TARGET")
+            table(try list("routes"), "ROUTE", "TARGET")
             table(upstreams, "UPSTREAM", "STATE")
-            table(try query.document("/providers", with: "providers")["providers"]?.array ?? [], "PROVIDER", "STATE")
-            return .ok
-        } catch {
-            Output.error("martlet status: \(error)\n")
-            return error.exit
+            table(try list("providers"), "PROVIDER", "STATE")
         }
     }
 

@@ -17,7 +17,7 @@ struct TailCommand: Command {
     func run() -> ExitCode {
         do throws(StartError) {
             let query = Self.filters.compactMap { name in
-                options[name].map { "\(name)=\(AdminQuery.escaped($0))" }
+                options[name].map { "\(name)=\(AdminRequests.escaped($0))" }
             }
             let path = "/events" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
             let client = AdminClient(try admin.target(), timeout: nil)

@@ -7,8 +7,6 @@ internal import MartletServer
 /// `martlet upstream list|drain|restore`: the state of the running gateway's endpoints, and taking one out of use and
 /// back.
 struct UpstreamCommand: Command {
-    private static let timeout = Duration.seconds(10)
-
     private enum Action: String, CaseIterable { case list, drain, restore }
 
     private let action: Action
@@ -25,53 +23,26 @@ struct UpstreamCommand: Command {
     }
 
     func run() -> ExitCode {
-        do throws(StartError) {
-            let client = AdminClient(try admin.target(), timeout: UpstreamCommand.timeout)
-            guard action == .list else { return report(try change(client)) }
-            return list(try client.request("/upstreams"))
-        } catch {
-            Output.error("martlet upstream: \(error)\n")
-            return error.exit
+        admin.run("upstream", printsJSON: printsJSON) { gateway throws(StartError) in
+            guard action == .list else { return try change(gateway) }
+            guard let document = try gateway.shown("/upstreams", with: "upstreams") else { return }
+            list(document["upstreams"]?.array ?? [])
         }
     }
 
-    private func change(_ client: AdminClient) throws(StartError) -> AdminClient.Response {
+    private func change(_ gateway: AdminRequests) throws(StartError) {
         // No other name is configured, and none may change the target of the request.
         guard EntityName.validationError(in: upstream) == nil else {
             throw StartError(
                 code: "upstream.bad_name", message: "'\(upstream)' is not the name of an upstream", exit: .usage)
         }
-        return try client.request(
-            "/upstreams/\(upstream)/\(action.rawValue)", method: "POST",
-            json: JSON.write(JSONObject([("endpoint", .string(endpoint))])))
+        let done = try gateway.shown(
+            "/upstreams/\(upstream)/\(action.rawValue)", with: "endpoint", method: "POST",
+            json: ["endpoint": .string(endpoint)])
+        if done != nil { Output.line(action == .drain ? "drained" : "restored") }
     }
 
-    private func report(_ response: AdminClient.Response) -> ExitCode {
-        let document = Self.document(response)
-        if response.status == 200, document?["endpoint"]?.string != nil {
-            printsJSON
-                ? Output.line(String(decoding: response.body, as: UTF8.self).trimmingNewline)
-                : Output.line(action == .drain ? "drained" : "restored")
-            return .ok
-        }
-        return fail(response)
-    }
-
-    private func fail(_ response: AdminClient.Response) -> ExitCode {
-        let document = Self.document(response)
-        let detail = document?["detail"]?.string ?? document?["code"]?.string ?? "not a response of a gateway"
-        Output.error("martlet upstream: status \(response.status): \(TerminalText.escaped(detail))\n")
-        return .unavailable
-    }
-
-    private func list(_ response: AdminClient.Response) -> ExitCode {
-        guard response.status == 200, let upstreams = Self.document(response)?["upstreams"]?.array else {
-            return fail(response)
-        }
-        if printsJSON {
-            Output.line(String(decoding: response.body, as: UTF8.self).trimmingNewline)
-            return .ok
-        }
+    private func list(_ upstreams: [JSONValue]) {
         var table = TablePrinter("UPSTREAM", "ENDPOINT", "STATE", "REASON")
         for upstream in upstreams {
             let name = upstream.object?["name"]?.string ?? ""
@@ -86,18 +57,7 @@ struct UpstreamCommand: Command {
             }
         }
         table.finish()
-        return .ok
     }
-
-    private static func document(_ response: AdminClient.Response) -> JSONObject? {
-        let limits = JSONLimits(maximumDepth: 6, maximumBytes: max(response.body.count, 1))
-        return (try? JSON.parse(response.body, limits: limits))?.object
-    }
-}
-
-extension String {
-    /// Without a newline at the end.
-    fileprivate var trimmingNewline: String { hasSuffix("\n") ? String(dropLast()) : self }
 }
 
 extension UpstreamCommand {

@@ -63,7 +63,9 @@ import Testing
         for arguments in [
             ["status"], ["upstream", "list"], ["upstream", "drain", "api", "http://127.0.0.1:1"], ["provider", "list"],
             ["provider", "refresh", "apple"],
-            ["log-level", "info"], ["subject", "usr_a"], ["subject", "disable", "usr_a"], ["sessions", "usr_a"],
+            ["log-level", "info"], ["account", "show", "usr_a"], ["account", "disable", "usr_a"],
+            ["account", "delete", "usr_a"], ["account", "set", "usr_a", "a=b"], ["session", "end", "--id", "ses_a"],
+            ["session", "list", "--subject", "usr_a"], ["subject", "usr_a"], ["sessions", "usr_a"],
         ] {
             let result = try command(arguments + ["--admin", "http://\(other.endpoint)"])
             #expect(result.ending == .exited(69) && result.output.isEmpty, "\(arguments): \(result)")

@@ -22,12 +22,12 @@ extension Gateway: AdminSource {
             areMetricsOpen: admin?.metrics == .open)
     }
     package var clock: Clock { services.clock }
-    package var claimAdministration: (any ClaimAdministering)? {
+    package var operatorClaims: OperatorClaims? {
         let graph = graph
         guard let accounts = graph.accounts, let publisher = graph.claims else { return nil }
-        return ClaimAdministration(
-            accounts: accounts.store, publisher: publisher, store: graph.store,
-            logger: services.logger.with(("component", "admin")))
+        return OperatorClaims(
+            accounts.store, publisher: publisher, logger: services.logger.with(("component", "admin"))
+        ) { graph.store.outage }
     }
     package var operatorSessions: OperatorSessions { graph.operatorSessions }
     package var subjectAdministration: (any SubjectAdministering)? {

@@ -258,6 +258,11 @@ package final class SharedStore: Sendable {
         try? await redis?.publish(seal?.seal(message: message, on: channel) ?? message, on: channel)
     }
 
+    /// Why other instances cannot be notified; `nil` if they can, or there are none.
+    package var outage: ErrorCode? {
+        redis.map { $0.status.state == .connected } ?? true ? nil : .sessionStoreUnavailable
+    }
+
     /// Closes the connections.
     package func shutdown() {
         subscriber?.shutdown()

@@ -79,9 +79,7 @@ struct SubjectAdministration: SubjectAdministering {
     private func change(
         _ subject: String, _ event: String, _ change: () async throws(AccountError) -> Bool
     ) async throws(AdminOutage) -> Bool {
-        if let redis = store.redis, redis.status.state != .connected {
-            throw AdminOutage(.sessionStoreUnavailable, "the store is unavailable; nothing was changed")
-        }
+        if let code = store.outage { throw AdminOutage(code, "the store is unavailable; nothing was changed") }
         let isApplied: Bool
         do throws(AccountError) {
             isApplied = try await change()

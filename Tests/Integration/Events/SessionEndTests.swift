@@ -111,18 +111,18 @@ private struct EndStage {
         try EndStage.open(hasRedis: true) { stage in
             let tokens = try (0..<3).map { _ in try stage.signIn.passwordLogin() }
             let subject = tokens[0].subject
-            let one = try stage.martlet("session", "end", "--subject", subject, "--id", tokens[0].session)
+            let one = try stage.martlet("session", "end", "--offline", "--subject", subject, "--id", tokens[0].session)
             #expect(one.ending == .exited(0) && one.output == "session \(tokens[0].session) ended\n", "\(one)")
             try waitUntil("it is out", within: .seconds(1)) {
                 try stage.signIn.status(with: tokens[0].access) == 401
             }
             try stage.expect(["\(tokens[0].session) password admin"])
             #expect(
-                try stage.martlet("session", "end", "--subject", subject, "--id", tokens[0].session).ending
+                try stage.martlet("session", "end", "--offline", "--subject", subject, "--id", tokens[0].session).ending
                     == .exited(64))
-            #expect(try stage.martlet("session", "end", "--subject", subject).ending == .exited(0))
+            #expect(try stage.martlet("session", "end", "--offline", "--subject", subject).ending == .exited(0))
             let after = try stage.signIn.passwordLogin()
-            #expect(try stage.martlet("account", "disable", subject).ending == .exited(0))
+            #expect(try stage.martlet("account", "disable", "--offline", subject).ending == .exited(0))
             try waitUntil("it is out", within: .seconds(1)) { try stage.signIn.status(with: after.access) == 403 }
             // That ended nothing; the admin listener reports what it ends.
             let ends = tokens.map { "\($0.session) password admin" }

@@ -83,7 +83,7 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
             }
             let shown = try stage.gateway.askAdmin("/subjects/\(tokens.subject)").object
             #expect(shown["state"] as? String == "active" && shown["sessions"] is NSNull)
-            let command = try martlet(["subject", "disable", tokens.subject], at: stage.gateway)
+            let command = try martlet(["account", "disable", tokens.subject], at: stage.gateway)
             #expect(command.ending == .exited(69) && command.errorOutput.contains("nothing was changed"), "\(command)")
         }
     }
@@ -94,19 +94,21 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
             let subject = tokens[0].subject
             #expect(subject.hasPrefix("apple:"))
             #expect(try listed(subject, at: stage.gateway).count == 3)
-            let ended = try martlet(["sessions", "end", tokens[0].session], at: stage.gateway)
+            let ended = try martlet(["session", "end", "--id", tokens[0].session], at: stage.gateway)
             #expect(ended.ending == .exited(0) && ended.output == "session \(tokens[0].session) ended\n", "\(ended)")
             #expect(try stage.status(with: tokens[0].access) == 401)
-            let again = try martlet(["sessions", "end", tokens[0].session], at: stage.gateway)
-            #expect(again.ending == .exited(1) && again.errorOutput.contains("no such session"), "\(again)")
-            let lines = try martlet(["sessions", subject], at: stage.gateway).output.split(separator: "\n")
+            let again = try martlet(["session", "end", "--id", tokens[0].session], at: stage.gateway)
+            #expect(again.ending == .exited(64) && again.errorOutput.contains("no such session"), "\(again)")
+            let lines = try martlet(["session", "list", "--subject", subject], at: stage.gateway).output.split(
+                separator: "\n")
             #expect(lines.count == 2 && lines[0].hasPrefix("\(tokens[2].session)\tapple\tcreated "), "\(lines)")
-            let all = try martlet(["sessions", "end", "--all", "--subject", subject, "--json"], at: stage.gateway)
-            #expect(all.output == #"{"ended":"all"}"# + "\n", "\(all)")
+            let all = try martlet(["session", "end", "--subject", subject, "--json"], at: stage.gateway)
+            #expect(all.output == #"{"subject":"\#(subject)","ended":"all"}"# + "\n", "\(all)")
             #expect(try stage.status(with: tokens[1].access) == 401)
-            #expect(try martlet(["sessions", subject, "--json"], at: stage.gateway).output == "[]\n")
-            let none = try martlet(["sessions", "end", "--all", "--subject", subject], at: stage.gateway)
-            #expect(none.ending == .exited(1), "\(none)")
+            let empty = try martlet(["session", "list", "--subject", subject, "--json"], at: stage.gateway)
+            #expect(empty.output == "[]\n" && empty.ending == .exited(0), "\(empty)")
+            let none = try martlet(["session", "end", "--subject", subject], at: stage.gateway)
+            #expect(none.ending == .exited(64) && none.errorOutput.contains("no such subject"), "\(none)")
             for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/disable"), ("POST", "/enable")] {
                 expectRejection(
                     try ask(method, "/subjects/\(subject)\(path)", at: stage.gateway), 404, "not_found", path)
@@ -117,6 +119,8 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
     @Test func `what makes no sense is exit 64, and no gateway 69`() throws {
         try withSignIn { stage in
             for words in [
+                ["session"], ["session", "end"], ["session", "end", "--id", ""], ["session", "list", "--id", "x"],
+                ["session", "end", "--subject", "", "--id", "x"], ["session", "end", "--subject", "x", "--offline"],
                 ["sessions"], ["sessions", "end"], ["sessions", "end", "--all"], ["sessions", "x", "y"],
                 ["sessions", "x", "--subject", "y"], ["sessions", "end", "x", "--all", "--subject", "y"],
                 ["subject"], ["subject", "disable"], ["subject", "remove", "x"], ["subject", "x", "disable"],
@@ -126,7 +130,10 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
             }
         }
         let unused = ["--admin", "http://127.0.0.1:1"]
-        for words in [["sessions", "x"], ["subject", "x"]] {
+        for words in [
+            ["session", "list", "--subject", "x"], ["session", "end", "--id", "x"], ["account", "show", "x"],
+            ["sessions", "x"], ["subject", "x"],
+        ] {
             let result = try run(try Executable.martlet(), words + unused)
             #expect(result.ending == .exited(69), "\(words): \(result)")
         }
@@ -217,28 +224,30 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
     @Test func `the command shows, blocks, lets in and deletes, with the sessions in memory`() throws {
         try withSignIn { stage in
             let tokens = try stage.passwordLogin()
-            let shown = try martlet(["subject", tokens.subject], at: stage.gateway)
+            let shown = try martlet(["account", "show", tokens.subject], at: stage.gateway)
             let lines = shown.output.split(separator: "\n")
             #expect(
-                lines.count == 2 && lines[0].hasPrefix("\(tokens.subject)\tactive\tcreated ")
-                    && lines[0].hasSuffix("\tsessions 1") && lines[1].hasPrefix("password\talice\tlinked "), "\(shown)")
-            let disabled = try martlet(["subject", "disable", tokens.subject, "--json"], at: stage.gateway)
+                lines.count == 2 && lines[0].hasPrefix("\(tokens.subject)\tactive\t2")
+                    && lines[0].hasSuffix("\tsessions 1") && lines[1].hasPrefix("password\tlinked ")
+                    && lines[1].contains("\talice\tcredential "), "\(shown)")
+            let disabled = try martlet(["account", "disable", tokens.subject, "--json"], at: stage.gateway)
             #expect(disabled.output.contains(#""state":"disabled""#) && disabled.ending == .exited(0), "\(disabled)")
             // The response says that every loop of this instance applies it.
             #expect(try stage.status(with: tokens.access) == 403)
-            let enabled = try martlet(["subject", "enable", tokens.subject], at: stage.gateway)
-            #expect(enabled.output.hasPrefix("\(tokens.subject)\tactive\t"), "\(enabled)")
+            let enabled = try martlet(["account", "enable", tokens.subject], at: stage.gateway)
+            #expect(enabled.output == "account \(tokens.subject) enabled\n", "\(enabled)")
             #expect(try stage.status(with: tokens.access) == 200)
 
-            let deleted = try martlet(["subject", "delete", tokens.subject], at: stage.gateway)
-            #expect(deleted.ending == .exited(0) && deleted.output.hasSuffix("being_deleted\n"), "\(deleted)")
+            let deleted = try martlet(["account", "delete", tokens.subject], at: stage.gateway)
+            let gone = "account \(tokens.subject) is being deleted\nall sessions of the account ended\n"
+            #expect(deleted.ending == .exited(0) && deleted.output == gone, "\(deleted)")
             #expect(try stage.status(with: tokens.access) == 401)
             try waitUntil("it is deleted") {
                 try ask("DELETE", "/subjects/\(tokens.subject)", at: stage.gateway).status == 404
             }
-            let unknown = try martlet(["subject", "disable", tokens.subject], at: stage.gateway)
-            #expect(unknown.ending == .exited(1) && unknown.errorOutput.contains("no such subject"), "\(unknown)")
-            #expect(try martlet(["subject", "usr_nobody"], at: stage.gateway).ending == .exited(1))
+            let unknown = try martlet(["account", "disable", tokens.subject], at: stage.gateway)
+            #expect(unknown.ending == .exited(64) && unknown.errorOutput.contains("account not found"), "\(unknown)")
+            #expect(try martlet(["account", "show", "usr_nobody"], at: stage.gateway).ending == .exited(64))
         }
     }
 
@@ -272,5 +281,107 @@ private func withPair(_ server: String = "", _ body: (SignInStage, Gateway, Redi
             }
             expectRejection(try ask("DELETE", "/subjects/usr_nobody", at: stage.gateway), 404, "not_found")
         }
+    }
+}
+
+@Suite(.timeLimit(.minutes(3))) struct OneNounTests {
+    /// A command with the configuration of a gateway that may be running.
+    private func martlet(_ arguments: String..., at stage: SignInStage) throws -> CommandResult {
+        try run(
+            try Executable.martlet(), arguments + ["--config", stage.gateway.folder.file("config.yaml")])
+    }
+
+    @Test func `the configuration finds the gateway, which knows the sessions in its memory`() throws {
+        try withSignIn { stage in
+            let tokens = try (0..<3).map { _ in try stage.passwordLogin() }
+            let subject = tokens[0].subject
+            let listed = try martlet("session", "list", "--subject", subject, "--limit", "1", at: stage)
+            #expect(listed.output.hasPrefix("\(tokens[2].session)\tpassword\t"), "\(listed)")
+            #expect(listed.output.split(separator: "\n").count == 1, "\(listed)")
+            #expect(try martlet("session", "end", "--id", tokens[0].session, at: stage).ending == .exited(0))
+            #expect(try stage.status(with: tokens[0].access) == 401)
+            let set = try martlet("account", "set", subject, "role=staff", at: stage)
+            #expect(set.ending == .exited(0) && set.output.contains(#"{"role":"staff"}"#), "\(set)")
+            let shown = try martlet("account", "show", subject, "--json", at: stage)
+            let account = try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any] ?? [:]
+            #expect(account["sessions"] as? Int == 2 && account["state"] as? String == "active", "\(shown)")
+            #expect(account["claims"] as? [String: String] == ["role": "staff"], "\(shown)")
+            #expect(account["stored_claims"] is [String: Any] && account["profile"] is [String: Any], "\(shown)")
+            #expect((account["identities"] as? [[String: Any]])?.first?["subject"] as? String == "alice", "\(shown)")
+            let disabled = try martlet("account", "disable", subject, at: stage)
+            #expect(disabled.output == "account \(subject) disabled\n" && disabled.errorOutput.isEmpty, "\(disabled)")
+            #expect(try stage.status(with: tokens[1].access) == 403)
+        }
+    }
+
+    @Test func `offline is the stores, whether or not the gateway runs`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            let tokens = try (0..<3).map { _ in try stage.passwordLogin() }
+            let subject = tokens[0].subject
+            let listed = try martlet("session", "list", "--subject", subject, "--offline", at: stage)
+            #expect(listed.output.split(separator: "\n").count == 3, "\(listed)")
+            let id = tokens[0].session
+            #expect(try martlet("session", "end", "--id", id, "--offline", at: stage).output == "session \(id) ended\n")
+            try waitUntil("it is out", within: .seconds(1)) { try stage.status(with: tokens[0].access) == 401 }
+            let shown = try martlet("account", "show", subject, "--offline", at: stage)
+            #expect(shown.output.hasPrefix("\(subject)\tactive\t") && !shown.output.contains("sessions"), "\(shown)")
+            try stage.gateway.stop()
+            let online = try martlet("session", "list", "--subject", subject, at: stage)
+            #expect(online.output.split(separator: "\n").count == 2 && online.errorOutput.isEmpty, "\(online)")
+            let all = try martlet("session", "end", "--subject", subject, "--json", at: stage)
+            #expect(all.output == #"{"subject":"\#(subject)","ended":"all"}"# + "\n", "\(all)")
+            #expect(try martlet("session", "end", "--subject", "usr_none", at: stage).ending == .exited(64))
+            let disabled = try martlet("account", "disable", subject, at: stage)
+            #expect(disabled.output == "account \(subject) disabled\n", "\(disabled)")
+        }
+    }
+
+    @Test func `a gateway that requires a token leaves it to the stores, unless it is named`() throws {
+        try withSignIn { stage in
+            let tokens = try stage.passwordLogin()
+            let text = try String(contentsOfFile: stage.gateway.folder.file("config.yaml"), encoding: .utf8)
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).filter {
+                !$0.hasPrefix("  socket: ")
+            }
+            let admin = "\(stage.gateway.admin)"
+            let other = lines.map { $0.hasPrefix("  address: ") ? "  address: \(admin)" : String($0) }
+            let path = try stage.gateway.folder.write(other.joined(separator: "\n"), to: "outside.yaml")
+            func command(_ arguments: String...) throws -> CommandResult {
+                try run(try Executable.martlet(), arguments)
+            }
+            let shown = try command("account", "show", tokens.subject, "--config", path)
+            #expect(shown.ending == .exited(0) && shown.output.contains("\tsessions 1\n"), "\(shown)")
+            let disabled = try command("account", "disable", tokens.subject, "--config", path)
+            #expect(disabled.ending == .exited(0) && disabled.output.contains("as soon as a running gateway"))
+            #expect(disabled.errorOutput.hasPrefix("note: done in the stores"), "\(disabled)")
+            #expect(disabled.errorOutput.contains("local_only"), "\(disabled)")
+            try waitUntil("it is out") { try stage.status(with: tokens.access) == 403 }
+            let ended = try command("session", "end", "--id", tokens.session, "--config", path)
+            #expect(ended.ending == .exited(78) && ended.errorOutput.contains("local_only"), "\(ended)")
+            let named = try command("account", "enable", tokens.subject, "--admin", "http://\(admin)")
+            #expect(named.ending == .exited(69) && named.errorOutput.contains("local_only"), "\(named)")
+        }
+    }
+
+    @Test func `the old names say the new ones, and keep their exit codes`() throws {
+        try withSignIn { stage in
+            let tokens = try (0..<2).map { _ in try stage.passwordLogin() }
+            let subject = tokens[0].subject
+            let listed = try martlet("sessions", subject, at: stage)
+            #expect(listed.output.split(separator: "\n").count == 2 && listed.ending == .exited(0), "\(listed)")
+            let note = "martlet: 'sessions' is 'session list --subject SUBJECT' now; the old name goes with the next "
+            #expect(listed.errorOutput == note + "version\n")
+            let ended = try martlet("sessions", "end", tokens[0].session, at: stage)
+            #expect(ended.output == "session \(tokens[0].session) ended\n", "\(ended)")
+            #expect(try martlet("sessions", "end", tokens[0].session, at: stage).ending == .exited(1))
+            let disabled = try martlet("subject", "disable", subject, at: stage)
+            #expect(disabled.errorOutput.contains("'account disable SUBJECT'"), "\(disabled)")
+            #expect(disabled.ending == .exited(0) && disabled.output == "account \(subject) disabled\n", "\(disabled)")
+            #expect(try martlet("subject", "usr_nobody", at: stage).ending == .exited(1))
+            #expect(try martlet("subject", "disable", at: stage).ending == .exited(64))
+        }
+        let help = try run(try Executable.martlet(), ["help"])
+        #expect(!help.output.contains("\n  sessions ") && !help.output.contains("\n  subject "))
     }
 }

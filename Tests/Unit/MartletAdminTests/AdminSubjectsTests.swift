@@ -29,7 +29,7 @@ private final class OneSubject: SubjectAdministering {
         guard isKnown(subject, "show") else { return nil }
         let account = AccountRecord(
             subject: "usr_1", createdAt: UnixTime(seconds: 1), disabledAt: disabledAt.value,
-            storedClaims: ["name": "Ann"], claims: ["role": "staff"])
+            storedClaims: ["name": "Ann"], claims: ["role": "staff"], profile: ["locale": "en"])
         return SubjectReport(account: account, identities: identities, sessions: sessions)
     }
 
@@ -65,7 +65,7 @@ private final class OneSubject: SubjectAdministering {
         #expect(AdminResource.subject("a").need("DELETE") == .change)
     }
 
-    @Test func `shows the account with its identities, and no claims`() async throws {
+    @Test func `shows the account with its identities, and names the resource of its claims`() async throws {
         let apple = SubjectReport.Identity(
             provider: "apple", subjects: ["001", "002"],
             times: LinkedIdentity(
@@ -93,7 +93,8 @@ private final class OneSubject: SubjectAdministering {
             shown.text
                 == #"{"subject":"usr_1","state":"active","created_at":1,"disabled":false,"disabled_at":null,"#
                 + #""deletion":null,"identities":["# + identities.joined(separator: ",")
-                + #"],"claims":"/subjects/usr_1/claims","sessions":2}"#)
+                + #"],"claims":"/subjects/usr_1/claims","stored_claims":{"name":"Ann"},"profile":{"locale":"en"},"#
+                + #""sessions":2}"#)
         let away = try await respond("GET", "/subjects/usr_1", by: OneSubject(sessions: nil))
         #expect(away.text.hasSuffix(#""sessions":null}"#))
     }

@@ -47,19 +47,31 @@ private final class Lines {
             ],
         ]
         let lines = Lines()
-        SubjectCommand.show(account, terminal) { lines.all.append($0) }
+        AccountPage(account).show(terminal) { lines.all.append($0) }
         return lines.all
     }
 
-    @Test func `a subject is a table on a terminal, and lines with tabs elsewhere`() {
+    @Test func `an account is a table on a terminal, and lines with tabs elsewhere`() {
         let lines = shown(Self.plain)
         #expect(lines.count == 5, "\(lines)")
         #expect(lines.first?.hasPrefix("SUBJECT  STATE     CREATED ") == true, "\(lines)")
-        #expect(lines.dropFirst(3).first?.hasPrefix("PROVIDER  SUBJECT  LINKED ") == true, "\(lines)")
+        #expect(lines.dropFirst(3).first?.hasPrefix("PROVIDER  LINKED ") == true, "\(lines)")
         #expect(shown(Self.colored)[1].contains("\u{1B}[31mdisabled\u{1B}[0m"))
         let piped = shown(Self.pipe)
-        #expect(piped.count == 2 && piped[0].hasPrefix("usr_1\tdisabled\tcreated 1970-01-01T00:00:00"), "\(piped)")
-        #expect(piped.last?.hasSuffix("\tcredential unknown\tthrottled 9 s") == true, "\(piped)")
+        #expect(piped.count == 2 && piped[0].hasPrefix("usr_1\tdisabled\t1970-01-01T00:00:00"), "\(piped)")
+        #expect(piped.last?.hasSuffix("\tada\tcredential unknown\tthrottled 9 s") == true, "\(piped)")
+    }
+
+    @Test func `an account of the store has what the store knows`() {
+        let account: JSONObject = [
+            "subject": "usr_1", "state": "active", "created_at": 0, "claims": ["role": "staff"], "profile": [:],
+            "identities": [["provider": "apple", "linked_at": 0, "claims": ["email": "a@example.com"]]],
+        ]
+        let lines = Lines()
+        AccountPage(account).show(Self.pipe) { lines.all.append($0) }
+        #expect(lines.all.count == 3 && !lines.all[0].contains("sessions"), "\(lines.all)")
+        #expect(lines.all[1] == "claims\t" + #"{"role":"staff"}"#)
+        #expect(lines.all[2].hasSuffix("\tlast login none\tclaims " + #"{"email":"a@example.com"}"#))
     }
 
     @Test(arguments: [
