@@ -92,7 +92,7 @@ package final class AdminEndpoints: Sendable {
         case .sessions, .session, .sessionsOf:
             await AdminSessions(source.operatorSessions).respond(to: request, resource)
         case .subject, .disable, .enable:
-            await AdminSubjects(source.subjectAdministration).respond(to: request, resource)
+            await AdminSubjects(source.operatorAccounts).respond(to: request, resource)
         case .reload: await AdminReload(source.reloadQueue).respond(to: request)
         }
     }

@@ -23,7 +23,7 @@ package protocol AdminSource: AnyObject, Sendable {
     /// The sessions of all subjects.
     var operatorSessions: OperatorSessions { get }
     /// Subjects with accounts; `nil` without `accounts:`.
-    var subjectAdministration: (any SubjectAdministering)? { get }
+    var operatorAccounts: OperatorAccounts? { get }
 
     /// Takes an endpoint of an upstream out of use, or back.
     /// - Parameter endpoint: its URL, as it stands in the configuration.

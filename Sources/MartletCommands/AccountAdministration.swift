@@ -45,18 +45,13 @@ struct AccountAdministration {
     /// An account with its identities.
     func show(_ subject: String) async throws(StartError) -> JSONObject {
         do throws(AccountError) {
-            guard let account = try await accounts.account(subject) else {
+            guard let report = try await AccountReport(of: subject, in: accounts) else {
                 throw AccountError(.accountsUnknownAccount, .notFound, "account not found")
             }
             let claims = try await accounts.claims(of: subject).claims
-            var document = account.json
-            document["identities"] = .array(
-                try await accounts.linkedIdentities(of: subject).map { identity in
-                    var entry = identity.json
-                    entry["claims"] = claims.identities[identity.provider].map { .object($0) }
-                    return .object(entry)
-                })
-            return document
+            return AccountPage.document(report.document, claims: .object(claims.account)) { provider in
+                claims.identities[provider].map { .object($0) }
+            }
         } catch {
             throw StartError(error)
         }
@@ -146,15 +141,6 @@ extension AccountRecord {
             object["deletion_reason"] = .string(deletion.reason)
             object["deleted_at"] = deletion.deletedAt.map { .integer($0.seconds) }
         }
-        return object
-    }
-}
-
-extension LinkedIdentity {
-    /// The members of the identity.
-    var json: JSONObject {
-        var object: JSONObject = ["provider": .string(provider), "linked_at": .integer(linkedAt.seconds)]
-        if let lastLoginAt { object["last_login_at"] = .integer(lastLoginAt.seconds) }
         return object
     }
 }

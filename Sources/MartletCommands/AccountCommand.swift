@@ -113,22 +113,10 @@ struct AccountCommand: Command {
 
     /// The account with what its gateway knows besides the store: sessions, and the state of its credentials.
     private static func account(_ subject: String, at gateway: AdminRequests) throws(StartError) -> JSONObject? {
-        guard var account = try gateway.find(path(subject), with: "subject") else { return nil }
+        guard let account = try gateway.find(path(subject), with: "subject") else { return nil }
         let claims = try gateway.find("\(path(subject))/claims", with: "claims")
-        account["claims"] = claims?["claims"] ?? .object([:])
         let own = claims?["identities"]?.object
-        account["identities"] = .array(
-            (account["identities"]?.array ?? []).map { identity in
-                guard var entry = identity.object else { return identity }
-                entry["claims"] = entry["provider"]?.string.flatMap { own?[$0] }
-                return .object(entry)
-            })
-        if let deletion = account["deletion"]?.object {
-            account["deletion_at"] = deletion["due_at"]
-            account["deletion_reason"] = deletion["reason"]
-            if let deleted = deletion["deleted_at"], deleted != .null { account["deleted_at"] = deleted }
-        }
-        return account
+        return AccountPage.document(account, claims: claims?["claims"]) { own?[$0] }
     }
 
     private func perform(_ blueprint: Blueprint, _ services: Services) async throws(StartError) {

@@ -1,10 +1,33 @@
 internal import MartletJSON
 
-/// The text of `martlet account show`: an account as JSON, from a gateway or a store, which knows less.
+/// What `martlet account show` prints of an account, which a gateway or a store has described.
 struct AccountPage {
     private let account: JSONObject
 
     init(_ account: JSONObject) { self.account = account }
+
+    /// The account with its claims, as commands print it.
+    /// - Parameters:
+    ///   - account: as gateways show it.
+    ///   - own: the claims of the identity of a provider.
+    static func document(
+        _ account: JSONObject, claims: JSONValue?, _ own: (_ provider: String) -> JSONValue?
+    ) -> JSONObject {
+        var document = account
+        document["claims"] = claims ?? .object([:])
+        document["identities"] = .array(
+            (account["identities"]?.array ?? []).map { identity in
+                guard var entry = identity.object else { return identity }
+                entry["claims"] = entry["provider"]?.string.flatMap(own)
+                return .object(entry)
+            })
+        if let deletion = account["deletion"]?.object {
+            document["deletion_at"] = deletion["due_at"]
+            document["deletion_reason"] = deletion["reason"]
+            if let deleted = deletion["deleted_at"], deleted != .null { document["deleted_at"] = deleted }
+        }
+        return document
+    }
 
     /// Prints the account, its claims, and one line for each identity: two tables on a terminal.
     func show(_ terminal: Terminal, print: @escaping (String) -> Void) {
@@ -14,9 +37,7 @@ struct AccountPage {
         ]
         if let time = AdminRequests.time(account["disabled_at"]) { columns.append(("DISABLED", "disabled \(time)")) }
         if let time = AdminRequests.time(account["deletion_at"]) { columns.append(("DELETION", "deletion \(time)")) }
-        if let sessions = account["sessions"] {
-            columns.append(("SESSIONS", "sessions \(sessions.int64.map { "\($0)" } ?? "unknown")"))
-        }
+        columns.append(("SESSIONS", "sessions \(account["sessions"]?.int64.map { "\($0)" } ?? "unknown")"))
         var table = TablePrinter(columns.map(\.0), terminal: terminal, print: print)
         table.add(columns.map { TerminalText.escaped($0.1) }.joined(separator: "\t"))
         table.finish()
@@ -26,9 +47,8 @@ struct AccountPage {
         let identities = (account["identities"]?.array ?? []).compactMap(\.object)
         guard !identities.isEmpty else { return }
         if terminal.isTerminal { print("") }
-        var head = ["PROVIDER", "LINKED", "LAST LOGIN"]
-        if account["sessions"] != nil { head += ["SUBJECT", "CREDENTIAL", "THROTTLED"] }
-        var identityTable = TablePrinter(head, terminal: terminal, print: print)
+        var identityTable = TablePrinter(
+            "PROVIDER", "LINKED", "LAST LOGIN", "SUBJECT", "CREDENTIAL", terminal: terminal, print: print)
         for identity in identities { identityTable.add(Self.columns(of: identity).joined(separator: "\t")) }
         identityTable.finish()
     }
@@ -37,10 +57,8 @@ struct AccountPage {
         var columns = [
             identity["provider"]?.string ?? "", "linked \(AdminRequests.time(identity["linked_at"]) ?? "none")",
             "last login \(AdminRequests.time(identity["last_login_at"]) ?? "none")",
+            identity["subject"]?.string ?? "", "credential \(identity["credential_state"]?.string ?? "unknown")",
         ]
-        if let state = identity["credential_state"]?.string {
-            columns += [identity["subject"]?.string ?? "", "credential \(state)"]
-        }
         if let lock = identity["lock"]?.object {
             columns.append("throttled \(lock["seconds"]?.int64.map { "\($0) s" } ?? "known networks")")
         }

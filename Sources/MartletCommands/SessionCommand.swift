@@ -131,7 +131,7 @@ struct SessionCommand: Command {
     }
 
     private func perform(
-        _ ending: SessionEnding, _ accounts: (any AccountDatabase)?
+        _ ending: SessionEnding, _ accounts: AccountStore?
     ) async throws(StartError) {
         let sessions = OperatorSessions(
             ending.sessions, life: ending.life, accounts: accounts, logger: ending.logger)

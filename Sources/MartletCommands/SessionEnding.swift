@@ -96,7 +96,7 @@ extension SessionStore {
 
 extension ClaimPublisher {
     /// Makes running gateways that share a store apply the claims of an account.
-    init(in store: SharedStore, _ accounts: any AccountDatabase, _ blueprint: Blueprint, _ services: Services) {
+    init(in store: SharedStore, _ accounts: AccountStore, _ blueprint: Blueprint, _ services: Services) {
         self.init(
             accounts: accounts, sessions: SessionStore(in: store, blueprint, services, readsClaims: true)
         ) { await store.notifyOthersOfChange($0, isDisabled: $1) }

@@ -30,12 +30,13 @@ extension Gateway: AdminSource {
         ) { graph.store.outage }
     }
     package var operatorSessions: OperatorSessions { graph.operatorSessions }
-    package var subjectAdministration: (any SubjectAdministering)? {
+    package var operatorAccounts: OperatorAccounts? {
         let graph = graph
         guard let accounts = graph.accounts, let life = graph.life else { return nil }
-        return SubjectAdministration(
-            accounts: accounts.store, life: life, sessions: graph.operatorSessions, providers: graph.providers,
-            store: graph.store, logger: services.logger.with(("component", "admin")))
+        return OperatorAccounts(
+            accounts.store, life: life, sessions: graph.operatorSessions, providers: graph.providers,
+            logger: services.logger.with(("component", "admin"))
+        ) { graph.store.outage }
     }
 
     /// Takes an endpoint of an upstream out of use, or back, and logs it.

@@ -1,54 +1,67 @@
 import MartletCore
+import MartletIO
+import MartletIdentities
 import MartletJSON
 import MartletProvider
 import MartletResponder
+import MartletSessionTesting
 import MartletTesting
 import Testing
 
 @testable import MartletAccounts
 @testable import MartletAdmin
 
-/// One account, and a record of what it is asked to do.
-private final class OneSubject: SubjectAdministering {
-    let calls = Box<[String]>([])
-    let disabledAt = Box<UnixTime?>(nil)
-    let identities: [SubjectReport.Identity]
-    let sessions: Int?
+/// An account store in a file, as the admin listener of a gateway uses it.
+private struct AccountStage {
+    /// A subject with an account.
+    let subject: String
+    let operators: OperatorAccounts
 
-    init(_ identities: [SubjectReport.Identity] = [], sessions: Int? = 2) {
-        self.identities = identities
-        self.sessions = sessions
+    /// - Parameter outage: why no other instance can be notified.
+    static func run(outage: ErrorCode? = nil, _ body: (AccountStage) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        let (loop, resolver) = (try ServiceLoop(name: "test-service"), try Resolver())
+        let store = try Accounts.open(
+            .sqlite(path: folder.file("accounts.db")), clock: .system, logger: .silent, loop: loop, resolver: resolver)
+        let sessions = AccountSessions(
+            RecordedSessions(["ses_1"]), fence: LoginFence(store: MemoryStore(clock: .system), keyPrefix: "test:"),
+            providers: ["apple"]
+        ) { _ in }
+        let runner = JobRunner(
+            JobRunner.Surroundings(
+                store: store.life, leases: store, accounts: store, sessions: sessions, publishClaims: { _ in },
+                providers: [], keys: nil, policy: DeletionPolicy()),
+            clock: .system, logger: .silent)
+        let result: Result<Void, any Error>
+        do {
+            try await store.start()
+            let identity = AccountIdentity(provider: "apple", subjects: ["001"])
+            let account = try await store.signIn(identity, keeping: [:], at: UnixTime(seconds: 1))
+            let operators = OperatorAccounts(
+                store,
+                life: IdentityLife(
+                    store: store.life, runner: runner, keys: nil, policy: DeletionPolicy(), clock: .system),
+                sessions: OperatorSessions(sessions, life: nil, accounts: store, logger: .silent), providers: [],
+                logger: .silent
+            ) { outage }
+            result = .success(try await body(AccountStage(subject: account.subject, operators: operators)))
+        } catch {
+            result = .failure(error)
+        }
+        await store.shutdown()
+        resolver.shutdown()
+        loop.shutdown()
+        try result.get()
     }
-
-    private func isKnown(_ subject: String, _ call: String) -> Bool {
-        calls.withLock { $0.append("\(call) \(subject)") }
-        return subject == "usr_1"
-    }
-
-    func report(on subject: String) async throws(AdminOutage) -> SubjectReport? {
-        guard isKnown(subject, "show") else { return nil }
-        let account = AccountRecord(
-            subject: "usr_1", createdAt: UnixTime(seconds: 1), disabledAt: disabledAt.value,
-            storedClaims: ["name": "Ann"], claims: ["role": "staff"], profile: ["locale": "en"])
-        return SubjectReport(account: account, identities: identities, sessions: sessions)
-    }
-
-    func setDisabled(_ subject: String, _ isDisabled: Bool) async throws(AdminOutage) -> Bool {
-        guard isKnown(subject, isDisabled ? "disable" : "enable") else { return false }
-        disabledAt.withLock { $0 = isDisabled ? UnixTime(seconds: 9) : nil }
-        return true
-    }
-
-    func delete(_ subject: String) async throws(AdminOutage) -> Bool { isKnown(subject, "delete") }
 }
 
 @Suite struct AdminSubjectsTests {
     private func respond(
-        _ method: String, _ path: String, by subjects: OneSubject?
+        _ method: String, _ path: String, by accounts: OperatorAccounts?
     ) async throws -> LocalResponse {
         let resource = try #require(AdminResource(path: path))
         #expect(resource.methods.contains(method))
-        return await AdminSubjects(subjects).respond(to: adminRequest(method, path), resource)
+        return await AdminSubjects(accounts).respond(to: adminRequest(method, path), resource)
     }
 
     @Test func `paths name a subject and what is to be done`() {
@@ -65,54 +78,34 @@ private final class OneSubject: SubjectAdministering {
         #expect(AdminResource.subject("a").need("DELETE") == .change)
     }
 
-    @Test func `shows the account with its identities, and names the resource of its claims`() async throws {
-        let apple = SubjectReport.Identity(
-            provider: "apple", subjects: ["001", "002"],
-            times: LinkedIdentity(
-                provider: "apple", linkedAt: UnixTime(seconds: 2), lastLoginAt: UnixTime(seconds: 3)),
-            status: IdentityStatus(
-                provider: "apple", state: .authorized, checkedAt: UnixTime(seconds: 4), hasGrant: true),
-            isEmailVerified: true, lock: nil)
-        let password = SubjectReport.Identity(
-            provider: "password", subjects: ["ann"], times: nil, status: nil, isEmailVerified: nil,
-            lock: .throttled(UserThrottling(remaining: .seconds(60), knownNetworks: 1)))
-        let quiet = SubjectReport.Identity(
-            provider: "other", subjects: ["ann"], times: nil, status: nil, isEmailVerified: nil, lock: .open)
-        let shown = try await respond("GET", "/subjects/usr_1", by: OneSubject([apple, password, quiet]))
-        let identities = [
-            #"{"provider":"apple","subject":"001","aliases":["002"],"linked_at":2,"last_login_at":3,"#
-                + #""credential_state":"authorized","checked_at":4,"grant":true,"email_verified":true}"#,
-            #"{"provider":"password","subject":"ann","aliases":[],"linked_at":null,"last_login_at":null,"#
-                + #""credential_state":"unknown","checked_at":null,"grant":false,"#
-                + #""lock":{"seconds":60,"known_networks":1}}"#,
-            #"{"provider":"other","subject":"ann","aliases":[],"linked_at":null,"last_login_at":null,"#
-                + #""credential_state":"unknown","checked_at":null,"grant":false,"lock":null}"#,
-        ]
-        #expect(shown.status == 200)
-        #expect(
-            shown.text
-                == #"{"subject":"usr_1","state":"active","created_at":1,"disabled":false,"disabled_at":null,"#
-                + #""deletion":null,"identities":["# + identities.joined(separator: ",")
-                + #"],"claims":"/subjects/usr_1/claims","stored_claims":{"name":"Ann"},"profile":{"locale":"en"},"#
-                + #""sessions":2}"#)
-        let away = try await respond("GET", "/subjects/usr_1", by: OneSubject(sessions: nil))
-        #expect(away.text.hasSuffix(#""sessions":null}"#))
+    @Test func `shows, disables, enables and deletes`() async throws {
+        try await AccountStage.run { accounts in
+            let path = "/subjects/\(accounts.subject)"
+            let shown = try await respond("GET", path, by: accounts.operators)
+            #expect(shown.status == 200 && shown.text.hasPrefix(#"{"subject":"\#(accounts.subject)","state":"active""#))
+            #expect(shown.text.hasSuffix(#""sessions":1}"#))
+            let disabled = try await respond("POST", "\(path)/disable", by: accounts.operators)
+            #expect(disabled.status == 200 && disabled.text.contains(#""state":"disabled""#))
+            #expect(disabled.text.contains(#""disabled":true,"disabled_at":"#))
+            let enabled = try await respond("POST", "\(path)/enable", by: accounts.operators)
+            #expect(enabled.status == 200 && enabled.text.contains(#""state":"active""#))
+            #expect(try await respond("DELETE", path, by: accounts.operators).status == 204)
+        }
     }
 
-    @Test func `disables, enables and deletes; 404 for an unknown subject, and without accounts`() async throws {
-        let subjects = OneSubject()
-        let disabled = try await respond("POST", "/subjects/usr_1/disable", by: subjects)
-        #expect(disabled.status == 200 && disabled.text.contains(#""state":"disabled""#))
-        #expect(disabled.text.contains(#""disabled":true,"disabled_at":9"#))
-        let enabled = try await respond("POST", "/subjects/usr_1/enable", by: subjects)
-        #expect(enabled.status == 200 && enabled.text.contains(#""state":"active""#))
-        #expect(try await respond("DELETE", "/subjects/usr_1", by: subjects).status == 204)
-        #expect(
-            subjects.calls.value
-                == ["disable usr_1", "show usr_1", "enable usr_1", "show usr_1", "delete usr_1"])
-        for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/disable"), ("POST", "/enable")] {
-            #expect(try await respond(method, "/subjects/usr_2\(path)", by: subjects).outcome == "404 not_found")
-            #expect(try await respond(method, "/subjects/usr_1\(path)", by: nil).outcome == "404 not_found")
+    @Test func `404 for an unknown subject and without accounts, 503 in an outage`() async throws {
+        try await AccountStage.run(outage: "store.down") { accounts in
+            for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/disable"), ("POST", "/enable")] {
+                #expect(try await respond(method, "/subjects/usr_1\(path)", by: nil).outcome == "404 not_found")
+                let known = try await respond(method, "/subjects/\(accounts.subject)\(path)", by: accounts.operators)
+                #expect(known.outcome == (method == "GET" ? "200" : "503 auth_unavailable"), "\(method) \(path)")
+            }
+        }
+        try await AccountStage.run { accounts in
+            for (method, path) in [("GET", ""), ("DELETE", ""), ("POST", "/disable"), ("POST", "/enable")] {
+                let unknown = try await respond(method, "/subjects/usr_none\(path)", by: accounts.operators)
+                #expect(unknown.outcome == "404 not_found", "\(method) \(path)")
+            }
         }
     }
 }

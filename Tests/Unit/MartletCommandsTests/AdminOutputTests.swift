@@ -65,13 +65,17 @@ private final class Lines {
     @Test func `an account of the store has what the store knows`() {
         let account: JSONObject = [
             "subject": "usr_1", "state": "active", "created_at": 0, "claims": ["role": "staff"], "profile": [:],
-            "identities": [["provider": "apple", "linked_at": 0, "claims": ["email": "a@example.com"]]],
+            "identities": [
+                ["provider": "apple", "subject": "001", "linked_at": 0, "claims": ["email": "a@example.com"]]
+            ],
         ]
         let lines = Lines()
         AccountPage(account).show(Self.pipe) { lines.all.append($0) }
-        #expect(lines.all.count == 3 && !lines.all[0].contains("sessions"), "\(lines.all)")
+        #expect(lines.all.count == 3 && lines.all[0].hasSuffix("\tsessions unknown"), "\(lines.all)")
         #expect(lines.all[1] == "claims\t" + #"{"role":"staff"}"#)
-        #expect(lines.all[2].hasSuffix("\tlast login none\tclaims " + #"{"email":"a@example.com"}"#))
+        #expect(
+            lines.all[2].hasSuffix(
+                "\tlast login none\t001\tcredential unknown\tclaims " + #"{"email":"a@example.com"}"#))
     }
 
     @Test(arguments: [
