@@ -17,13 +17,16 @@ extension RequestExplainer {
         case unproven(ProofRequest)
     }
 
-    func authorize(_ request: Request, _ route: Route, _ explanation: inout RequestExplanation) async throws(Stop) {
-        guard route.mode != .none else { return explainConstants(route, &explanation) }
+    func authorize(
+        _ request: inout Request, _ route: Route, _ explanation: inout RequestExplanation
+    ) async throws(Stop) {
         var reader = CredentialReader(route: route.index)
+        let found = read(request, by: &reader)
+        request.hasCookie = reader.hasCookie
+        if reader.hasUnusableCookie { explanation.setCookies = deletions(request) }
         let presented: RequestCredential
-        explanation.setCookies = deletions(request)
-        do throws(Failure) { presented = try read(request, by: &reader) } catch { throw Stop(error) }
-        explanation.credential = form(of: presented, request)
+        do throws(Failure) { presented = try found.get() } catch { throw Stop(error) }
+        if route.mode != .none { explanation.credential = form(of: presented, request) }
         if case .none = presented, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
         }
@@ -79,18 +82,17 @@ extension RequestExplainer {
     }
 
     /// Finds the credential, as a loop does.
-    private func read(_ request: Request, by reader: inout CredentialReader) throws(Failure) -> RequestCredential {
+    private func read(
+        _ request: Request, by reader: inout CredentialReader
+    ) -> Result<RequestCredential, Failure> {
         let head = head(of: request)
-        let bytes = request.bytes
-        // A closure cannot throw a typed error through the library.
-        let result: Result<RequestCredential, Failure> = unsafe bytes.withUnsafeBufferPointer { bytes in
+        return unsafe request.bytes.withUnsafeBufferPointer { bytes in
             do throws(Failure) {
                 return .success(unsafe try reader.read(head, bytes, from: request.client, snapshot))
             } catch {
                 return .failure(error)
             }
         }
-        return try result.get()
     }
 
     /// What a browser gets whose caller was rejected; `nil` for every other request.

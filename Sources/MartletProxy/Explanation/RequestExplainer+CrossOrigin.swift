@@ -7,7 +7,7 @@ extension RequestExplainer {
     /// The outcome of a preflight of a route with `cors`; `nil` for every other request.
     func preflight(
         _ request: Request, _ path: [UInt8], _ explanation: inout RequestExplanation
-    ) -> RequestExplanation.Outcome? {
+    ) throws(Stop) -> RequestExplanation.Outcome? {
         let (routes, bytes) = (snapshot.routes, request.bytes.span)
         var head = head(of: request)
         guard head.method == .options, routes.hasCrossOrigin,
@@ -21,17 +21,18 @@ extension RequestExplainer {
             unmet: { routes.unmetCondition(of: $0, &head, request.bytes.span) }
         ).filter { $0.route < index }
         explanation.route = routes.routes[index]
-        let (names, isAllowed) = fields(of: rules, request)
-        explanation.crossOriginFields =
-            names + rules.preflightFields(isAllowed: isAllowed).map { "\($0.name): \($0.value)" }
-        return .preflight(isAllowed: isAllowed)
+        let fields = fields(of: rules, request)
+        explanation.crossOrigin = fields
+        _ = try limited(request, by: routes.routes[index])
+        explanation.preflightFields = rules.preflightFields(isAllowed: fields.isAllowed).map {
+            "\($0.name): \($0.value)"
+        }
+        return .preflight(isAllowed: fields.isAllowed)
     }
 
-    /// What the response tells the page, as lines.
-    func fields(of rules: CrossOriginRules, _ request: Request) -> (names: [String], isAllowed: Bool) {
-        let head = head(of: request)
-        let fields = rules.fields(for: head.fields, request.bytes.span)
-        return (fields.texts, fields.isAllowed)
+    /// What the response tells the page.
+    func fields(of rules: CrossOriginRules, _ request: Request) -> CrossOriginFields {
+        rules.fields(for: head(of: request).fields, request.bytes.span)
     }
 
     /// The head, parsed again.

@@ -30,7 +30,6 @@ package struct RequestExplainer: Sendable {
     /// The parts of a head that the phases need.
     struct Request {
         let method: [UInt8]
-        let isNeverAllowed: Bool
         let authority: [UInt8]
         let path: [UInt8]
         /// With its question mark, or empty.
@@ -41,6 +40,8 @@ package struct RequestExplainer: Sendable {
         var client: ClientSide
         /// That of ``client``, which borrows it.
         let certificate: ClientCertificateBytes?
+        /// It has cookies of the gateway, which the upstream does not get.
+        var hasCookie = false
     }
 
     /// How long a verification may take.
@@ -67,19 +68,28 @@ package struct RequestExplainer: Sendable {
         var explanation = RequestExplanation()
         do throws(Stop) {
             let received = try read(input)
+            if received.path == input.listener.healthPath {
+                explanation.path = String(decoding: received.path, as: UTF8.self)
+                explanation.outcome = .answeredLocally
+                return explanation
+            }
             if let port = input.listener.redirectPort { throw Stop(try redirect(received, to: port)) }
-            try allowed(received)
+            if let failure = RequestRouter.rejection(
+                ofUnusual: head(of: received), received.bytes.span, snapshot.routes)
+            {
+                throw Stop(failure)
+            }
             let path = try normalized(received)
             explanation.path = String(decoding: path, as: UTF8.self)
-            if let outcome = preflight(received, path, &explanation) {
+            if let outcome = try preflight(received, path, &explanation) {
                 explanation.outcome = outcome
                 return explanation
             }
             let route = try route(received, path, &explanation)
             if let rules = snapshot.routeRules[route.index].crossOrigin {
-                explanation.crossOriginFields = fields(of: rules, received).names
+                explanation.crossOrigin = fields(of: rules, received)
             }
-            let request = try limited(received, by: route)
+            var request = try limited(received, by: route)
             guard route.mount < 0 else {
                 explanation.outcome = .answeredLocally
                 return explanation
@@ -87,16 +97,13 @@ package struct RequestExplainer: Sendable {
             if let assumed = input.assumed {
                 try admitAssumed(assumed, route, &explanation)
             } else {
-                try await authorize(request, route, &explanation)
+                try await authorize(&request, route, &explanation)
             }
             if let response = route.response {
                 explanation.outcome = try outcome(of: response, request, path)
                 return explanation
             }
-            if isLoop(request) { throw Stop(.loopDetected) }
-            explanation.upstream = upstream(of: route, explanation)
-            explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
-            explanation.upstreamPath = try upstreamPath(path, route)
+            try explainUpstream(request, path, route, &explanation)
         } catch {
             let response = ClientResponse(
                 error.failure, offersBasic: error.offersBasic, setCookies: explanation.setCookies)
@@ -125,9 +132,8 @@ package struct RequestExplainer: Sendable {
             unsafe client.receivedHead(head, bytes, trusting: [])
         }
         return Request(
-            method: Array(bytes[head.methodText.bounds]),
-            isNeverAllowed: head.method == .connect || head.method == .trace,
-            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
+            method: Array(bytes[head.methodText.bounds]), authority: Array(bytes[head.authority.bounds]),
+            path: Array(bytes[head.path.bounds]),
             query: Array(bytes[head.query.bounds]), bytes: bytes,
             fields: (0..<head.fields.count).map { head.fields[$0] }, received: received, client: client,
             certificate: certificate)
@@ -166,11 +172,6 @@ package struct RequestExplainer: Sendable {
 
     // MARK: Router
 
-    private func allowed(_ request: Request) throws(Stop) {
-        if request.isNeverAllowed { throw Stop(.methodNeverAllowed) }
-        if snapshot.routes.hasMethodInOtherCase(request.method.span) { throw Stop(.head(.methodCase)) }
-    }
-
     private func normalized(_ request: Request) throws(Stop) -> [UInt8] {
         var buffer = ByteBuffer()
         switch PathNormalizer.normalize(
@@ -203,17 +204,6 @@ package struct RequestExplainer: Sendable {
         }
     }
 
-    private func upstreamPath(_ path: [UInt8], _ route: Route) throws(Stop) -> String {
-        if let rewrite = route.rewrite {
-            guard let target = rewrite.target(path: path.span, query: [UInt8]().span) else {
-                throw Stop(.malformed(.rewriteRejected))
-            }
-            return String(decoding: target, as: UTF8.self)
-        }
-        let rewrite = route.rewrite(path: path.span)
-        return rewrite.becomesRoot ? "/" : String(decoding: path.dropFirst(rewrite.strippedBytes), as: UTF8.self)
-    }
-
     /// The response that the route has itself.
     private func outcome(
         of response: RouteResponse, _ request: Request, _ path: [UInt8]
@@ -226,7 +216,7 @@ package struct RequestExplainer: Sendable {
 
     /// Applies the limits of the route that the head alone decides.
     /// - Returns: the request, with what it upgrades to.
-    private func limited(_ request: Request, by route: Route) throws(Stop) -> Request {
+    func limited(_ request: Request, by route: Route) throws(Stop) -> Request {
         let head = head(of: request)
         if case .length(let count) = head.framing, count > route.bodyLimit ?? .max { throw Stop(.bodyTooLarge) }
         guard !head.upgrade.isEmpty else { return request }
@@ -239,38 +229,5 @@ package struct RequestExplainer: Sendable {
         case .rejected(let failure): throw Stop(failure)
         }
         return request
-    }
-
-    // MARK: Upstream
-
-    /// Whether this gateway has forwarded the request already.
-    private func isLoop(_ request: Request) -> Bool {
-        request.fields.contains { field in
-            field.known == .via && snapshot.pseudonym.isIn(request.bytes.span.extracting(field.value.bounds))
-        }
-    }
-
-    /// The upstream that the request is sent to, if that does not depend on more than the explanation knows.
-    private func upstream(of route: Route, _ explanation: RequestExplanation) -> Int? {
-        guard route.split != nil else { return route.upstream }
-        // The subject of an account is known once it exists.
-        guard let principal = explanation.principal, !explanation.isNewAccount else { return nil }
-        return route.upstream(for: SubjectRevocationID.of(principal.subject))
-    }
-
-    /// The names of the client's fields that are not forwarded.
-    private func removedFields(_ request: Request, _ route: Route, _ isConsumed: Bool) -> [String] {
-        var rules = snapshot.compiledRoutes[route.index].rewriting
-        if !isConsumed { rules.remove(.dropsAuthorization) }
-        var filter = RequestFieldFilter(rules)
-        return unsafe request.bytes.withUnsafeBufferPointer { bytes in
-            request.fields.compactMap { field in
-                // The credential is reported separately, and the upstream gets a `Host` in any case.
-                guard field.known != .host, field.known != .authorization,
-                    unsafe !filter.forwardsAlone(field, bytes, snapshot, route.index)
-                else { return nil }
-                return unsafe String(decoding: bytes[field.name], as: UTF8.self)
-            }
-        }
     }
 }

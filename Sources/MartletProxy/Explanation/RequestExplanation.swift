@@ -44,9 +44,11 @@ package struct ExplainedListener: Sendable {
     let isSecure: Bool
     /// The https port that it redirects every request to; `nil` serves requests.
     let redirectPort: UInt16?
+    /// Where it responds to health checks itself, before anything else.
+    let healthPath: [UInt8]?
 
     /// One with TLS.
-    package init() { (isSecure, redirectPort) = (true, nil) }
+    package init() { (isSecure, redirectPort, healthPath) = (true, nil, nil) }
 
     /// - Parameter scheme: of the request's URL, `http` or `https`: the first listener of that kind; `nil` for the first
     ///   that serves requests.
@@ -59,6 +61,7 @@ package struct ExplainedListener: Sendable {
             } ?? listeners.first
         isSecure = listener?.tls != nil
         redirectPort = listener?.redirectsToHTTPSPort
+        healthPath = (listener?.health).map { Array($0.path.utf8) }
     }
 }
 
@@ -157,10 +160,20 @@ package struct RequestExplanation: Sendable {
     /// The path that the upstream gets, with the query of a rewrite but without the client's.
     package internal(set) var upstreamPath: String?
     /// What the response tells the page that sent the request, if the route has rules for that.
-    package internal(set) var crossOriginFields: [String] = []
+    var crossOrigin: CrossOriginFields?
+    /// What it has besides as that to a preflight.
+    var preflightFields: [String] = []
     /// The values of `Set-Cookie` that delete cookies of no use.
     package internal(set) var setCookies: [String] = []
     package internal(set) var outcome = Outcome.forwarded
+
+    /// The lines by which the response tells the page that sent the request what it may do.
+    package var crossOriginFields: [String] {
+        crossOrigin.map { $0.texts(isOwn: !isForwarded) + preflightFields } ?? []
+    }
+
+    /// Whether the response is an upstream's.
+    package var isForwarded: Bool { if case .forwarded = outcome { true } else { false } }
 
     /// Whether the request gets the response of its route.
     package var isAllowed: Bool {

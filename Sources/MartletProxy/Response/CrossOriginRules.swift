@@ -154,9 +154,12 @@ final class CrossOriginFields: Sendable {
 
     init(lines: [UInt8]) { self.lines = lines }
 
-    /// The lines as texts, for explanations.
-    var texts: [String] {
-        (lines + Self.varyLine).split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
+    /// The lines of a response as texts, for explanations.
+    /// - Parameter isOwn: whether it is one of the gateway itself.
+    func texts(isOwn: Bool) -> [String] {
+        var head: [UInt8] = []
+        edit([0x0D, 0x0A].span, isOwn: isOwn, into: &head)
+        return head.split { $0 == 0x0D || $0 == 0x0A }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Whether the page may read the response.

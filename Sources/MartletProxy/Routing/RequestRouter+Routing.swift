@@ -144,7 +144,7 @@ extension RequestRouter {
     private mutating func respondsToUnusual(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
-        if let failure = unsafe rejection(ofUnusual: bytes, &loop.context) {
+        if let failure = unsafe Self.rejection(ofUnusual: head, bytes.span, loop.context.snapshot.routes) {
             unsafe reject(exchange, failure, target: bytes, &loop)
             return true
         }
@@ -179,14 +179,13 @@ extension RequestRouter {
     }
 
     /// Why a request with an uncommon method or target form is rejected, if it is.
-    private mutating func rejection(
-        ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ context: inout LoopContext
+    static func rejection(
+        ofUnusual head: borrowing RequestHead, _ bytes: Span<UInt8>, _ routes: RouteTable
     ) -> Failure? {
         if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
         if head.isAsteriskForm { return .noRoute }
         let isMisspelled =
-            unsafe head.method == .other
-            && context.snapshot.routes.hasMethodInOtherCase(bytes[head.methodText].span)
+            head.method == .other && routes.hasMethodInOtherCase(bytes.extracting(head.methodText.bounds))
         return isMisspelled ? .head(.methodCase) : nil
     }
 

@@ -67,7 +67,13 @@ package struct ExplanationPage {
         var lines = explanation.misses.map { miss in
             "not \(routes.routes[miss.route].name): its \(Self.part(miss.reason)) does not match"
         }
-        lines.append(explanation.route.map { "\($0.name) matches" } ?? "no route matches")
+        if let route = explanation.route {
+            lines.append("\(route.name) matches")
+        } else if case .answeredLocally = explanation.outcome {
+            lines.append("none: the listener itself responds to health checks")
+        } else {
+            lines.append("no route matches")
+        }
         return lines
     }
 
@@ -186,8 +192,10 @@ package struct ExplanationPage {
     private var responseLines: [String] {
         var fields = explanation.crossOriginFields.map { "sets \(Self.shown($0)), by cors" }
         if explanation.isAllowed { fields += explanation.setCookies.map { "sets Set-Cookie: \($0)" } }
-        guard let headers = explanation.route?.responseHeaders, explanation.isAllowed else { return fields }
-        return headers.set.map { "sets \($0.name): \($0.value)" } + headers.remove.map { "removes \($0)" } + fields
+        guard let headers = explanation.route?.responseHeaders else { return fields }
+        // Those of the gateway's own responses stay.
+        let removed = explanation.isForwarded ? headers.remove : []
+        return headers.set.map { "sets \($0.name): \($0.value)" } + removed.map { "removes \($0)" } + fields
     }
 
     /// The transport of an upstream, unless it is HTTP/1.1 in clear text.

@@ -25,7 +25,10 @@ import Testing
         var parser = RequestParser(maximumHeadBytes: 4096)
         try #require(parser.parse(bytes.span, into: &head) == .complete(bytes.count))
         let rules = CrossOriginRules(configuration)
-        return (rules.fields(for: head.fields, bytes.span).texts, rules.namedOrigin(of: head.fields, bytes.span))
+        return (
+            rules.fields(for: head.fields, bytes.span).texts(isOwn: false),
+            rules.namedOrigin(of: head.fields, bytes.span)
+        )
     }
 
     @Test(
