@@ -109,7 +109,10 @@ package struct Authenticator: ~Copyable {
         guard let decision = decisions.payload(found) else { return Authenticator.overtaken() }
         hits &+= 1
         credential.identify(provider: decision.provider, subject: decision.subject)
-        guard decision.denial < 0 else { return unsafe denied(decision.denial, decisions.attachment(found)) }
+        guard decision.denial < 0 else {
+            credential.offersBasic = !credential.isCookie && rules.routes[request.route].acceptsBasic
+            return unsafe denied(decision.denial, decisions.attachment(found))
+        }
         credential.bind(
             to: decision.revocationID, until: decision.end, decision: found,
             grace: rules.routes[request.route].expiryGrace)

@@ -79,6 +79,7 @@ struct AuthenticatorBench: ~Copyable {
                 route("passwords", .required(providers: ["passwords"])),
                 route("sessions", credentials: .session), route("direct", credentials: .direct),
                 route("admins", authorize: [admin]),
+                route("basic admins", .required(providers: ["tokens", "passwords"]), authorize: [admin]),
                 route("optional admins", .optional(providers: ["tokens"]), authorize: [admin]),
                 route("recent", maximumAge: .seconds(100)), unbound,
             ], mounts: [], upstreams: ["api"], providers: ["tokens", "others", "passwords"], paths: PathOptions(),

@@ -288,6 +288,15 @@ struct AdmissionCase: CustomTestStringConvertible, Sendable {
         }
     }
 
+    @Test func `a denial from the cache offers Basic as the first one`() {
+        var bench = AuthenticatorBench()
+        for result in [AuthenticatorBench.verified(role: "user"), nil] {
+            var credential = CredentialState()
+            let decided = bench.decide("basic admins", Self.token, &credential, result: result)
+            #expect(decided == .rejected(403, "policy.claim_mismatch") && credential.offersBasic)
+        }
+    }
+
     @Test func `an anonymous request gets none of the last user's headers`() {
         var bench = AuthenticatorBench()
         _ = bench.decide("required", Self.token, result: AuthenticatorBench.verified())
