@@ -160,8 +160,11 @@ def make(stand):
     request = maker(stand)
     request.is_crude = maker is crude
     request.is_secure = stand.chance.random() < (0.7 if stand.redirects else 0.2)
-    if request.is_secure and maker is aimed and stand.chance.random() < 0.12:
-        request.certificate = stand.chance.choice(["client", "client", "client", "stranger"])
+    if request.is_secure and maker is aimed and stand.chance.random() < 0.15:
+        request.certificate = stand.chance.choice(["client", "client", "stranger"])
+        # Beside another credential it counts for nothing.
+        if stand.chance.random() < 0.7:
+            request.fields = [field for field in request.fields if field[0] not in ("Authorization", "Cookie", "X-Api-Key")]
     return request
 
 

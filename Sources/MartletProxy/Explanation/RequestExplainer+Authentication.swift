@@ -46,7 +46,9 @@ extension RequestExplainer {
                 presented, request, facts, route, BoxedVerificationResult(result), &authenticator, &credential)
         }
         if case .unproven(let proof) = outcome {
-            if let failure = failure(of: proof, request) { throw Stop(failure) }
+            if let failure = failure(of: proof, request) {
+                throw Stop(failure, offersBasic: credential.offersBasic && !hidesBasic(request))
+            }
             credential.proof = .held
             outcome = decide(
                 presented, request, facts, route, BoxedVerificationResult(.success(proof.verified)), &authenticator,

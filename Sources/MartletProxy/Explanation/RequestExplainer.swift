@@ -230,4 +230,65 @@ package struct RequestExplainer: Sendable {
         }
         return request
     }
+
+    // MARK: Upstream
+
+    private func explainUpstream(
+        _ request: Request, _ path: [UInt8], _ route: Route, _ explanation: inout RequestExplanation
+    ) throws(Stop) {
+        explanation.upstream = upstream(of: route, explanation)
+        explanation.removedFields = try removedFields(request, path, route, explanation)
+        explanation.upstreamPath = try upstreamPath(path, route)
+    }
+
+    /// The upstream that the request is sent to, if that does not depend on more than the explanation knows.
+    private func upstream(of route: Route, _ explanation: RequestExplanation) -> Int? {
+        guard route.split != nil else { return route.upstream }
+        // The subject of an account is known once it exists.
+        guard let principal = explanation.principal, !explanation.isNewAccount else { return nil }
+        return route.upstream(for: SubjectRevocationID.of(principal.subject))
+    }
+
+    private func upstreamPath(_ path: [UInt8], _ route: Route) throws(Stop) -> String {
+        if let rewrite = route.rewrite {
+            guard let target = rewrite.target(path: path.span, query: [UInt8]().span) else {
+                throw Stop(.malformed(.rewriteRejected))
+            }
+            return String(decoding: target, as: UTF8.self)
+        }
+        let rewrite = route.rewrite(path: path.span)
+        return rewrite.becomesRoot ? "/" : String(decoding: path.dropFirst(rewrite.strippedBytes), as: UTF8.self)
+    }
+
+    /// The names of the client's fields that the upstream does not get, or that a proxy which asks has to hold back. A
+    /// credential that is consumed is reported separately, and the upstream gets a `Host` in any case.
+    private func removedFields(
+        _ request: Request, _ path: [UInt8], _ route: Route, _ explanation: RequestExplanation
+    ) throws(Stop) -> [String] {
+        let isConsumed = explanation.consumesCredential
+        var rules = snapshot.compiledRoutes[route.index].rewriting
+        if !isConsumed { rules.remove(.dropsAuthorization) }
+        var written: ExplainedHead?
+        if !route.servesChecksOnly {
+            var head = head(of: request)
+            do throws(Failure) {
+                written = try ExplainedHead(
+                    &head, request.bytes, path: path, route: route.index,
+                    upstream: explanation.upstream ?? route.upstream, consumesCredential: isConsumed,
+                    hasCookie: request.hasCookie, isSecure: request.client.isSecure, snapshot)
+            } catch {
+                throw Stop(error)
+            }
+        }
+        return unsafe request.bytes.withUnsafeBufferPointer { bytes in
+            request.fields.compactMap { field in
+                guard field.known != .host, field.known != .authorization || !isConsumed else { return nil }
+                var filter = RequestFieldFilter(rules)
+                let isRemoved =
+                    unsafe written.map { !$0.has(field, request.bytes) }
+                    ?? filter.isForNoAPI(field, bytes, snapshot, route.index)
+                return isRemoved ? unsafe String(decoding: bytes[field.name], as: UTF8.self) : nil
+            }
+        }
+    }
 }

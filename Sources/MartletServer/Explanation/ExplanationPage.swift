@@ -236,6 +236,8 @@ package struct ExplanationPage {
 
     private var decisionLines: [String] {
         switch explanation.outcome {
+        case .forwarded where explanation.route?.servesChecksOnly == true:
+            return ["let in: a check of this request gets 200; one that comes in itself gets 404 no_route"]
         case .forwarded: return ["forwarded: the client receives the upstream's response"]
         case .answeredLocally:
             return ["served by the gateway itself: 404 and 405 where it has no endpoint for this path and method"]
