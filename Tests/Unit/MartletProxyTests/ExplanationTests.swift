@@ -1,11 +1,36 @@
 import MartletCore
 import MartletHTTP
+import MartletProvider
 import MartletRouter
 import MartletTesting
 import Testing
 
 @testable import MartletConfig
 @testable import MartletProxy
+
+/// Accepts every credential of a kind; a token is bound to a key.
+private struct Trusting: Authenticating {
+    struct Configuration: ConfigurationDecodable {
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
+    }
+
+    static let kind: ProviderKind = "trusting"
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    let accepts: [CredentialSource]
+
+    init(_ source: CredentialSource) { accepts = [source] }
+
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) { self.init(.basic) }
+
+    func authenticate(
+        _ credential: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> Identity {
+        Identity(
+            providerSubject: "ada", issuer: "test", authTime: context.now, issuedAt: context.now,
+            expiresAt: context.now.advanced(bySeconds: 60), binding: CredentialBinding(keyThumbprint: "jkt"))
+    }
+}
 
 /// What is explained about a request, as the loop decides about it.
 @Suite struct ExplanationTests {
@@ -14,16 +39,22 @@ import Testing
     private static let settings: LoopBenchSettings = {
         var settings = LoopBenchSettings()
         settings.browser = .sample
-        settings.providers = ["tokens"]
+        settings.providers = ["tokens", "passwords"]
+        settings.handles = [
+            "tokens": ProviderHandle(Trusting(.bearerPrefix("t-")), name: "tokens"),
+            "passwords": ProviderHandle(Trusting(.basic), name: "passwords"),
+        ]
         var closed = LoopBenchSettings.route("closed")
         closed.authentication = .required(providers: ["tokens"])
         closed.crossOrigin = CrossOriginConfiguration(origins: [.exact("https://a.test")])
+        var either = LoopBenchSettings.route("either")
+        either.authentication = .required(providers: ["tokens", "passwords"])
         var open = LoopBenchSettings.route("open")
         open.crossOrigin = closed.crossOrigin
         open.bodyLimit = .bytes(10)
         var moved = LoopBenchSettings.route("moved")
         moved.stripPrefix = Located("/moved", at: somewhere)
-        settings.routes = [closed, open, moved]
+        settings.routes = [closed, either, open, moved]
         return settings
     }()
 
@@ -41,7 +72,7 @@ import Testing
     private func outcome(_ explanation: RequestExplanation) -> String {
         switch explanation.outcome {
         case .forwarded: "forwarded"
-        case .answeredLocally: "answered here"
+        case .answeredLocally: "served here"
         case .responded(let status, _): "responded \(status)"
         case .preflight: "preflight"
         case .refused(let response), .undecidable(let response, _): "\(response.status) \(response.reason)"
@@ -75,6 +106,16 @@ import Testing
         #expect(outcome(explanation) == "forwarded")
         #expect(explanation.setCookies.map { $0.prefix(15) } == ["__Host-martlet="])
         #expect(explanation.removedFields == ["Cookie"])
+    }
+
+    @Test(arguments: [("/closed/x", [], 1), ("/either/x", [], 2), ("/either/x", ["Sec-Fetch-Mode: cors"], 1)])
+    func `a token without its proof is offered Basic where the route accepts it`(
+        _ path: String, _ fields: [String], _ count: Int
+    ) async {
+        let explanation = await explain("GET \(path)", ["Authorization: DPoP t-1"] + fields)
+        #expect(outcome(explanation) == "401 auth.proof_missing")
+        guard case .refused(let response) = explanation.outcome else { return }
+        #expect(response.challenges.count == count, "\(response.challenges)")
     }
 
     @Test func `a request that this gateway has forwarded is rejected`() async {
@@ -125,7 +166,7 @@ import Testing
             timeouts: ServerTimeouts())
         let listener = ExplainedListener(of: server, scheme: "http")
         let health = await explain("PUT /closed/health?a=b", listener: listener)
-        #expect(outcome(health) == "answered here" && health.path == "/closed/health" && health.route == nil)
+        #expect(outcome(health) == "served here" && health.path == "/closed/health" && health.route == nil)
         #expect(outcome(await explain("GET /closed/health%78", listener: listener)) == "308 server.moved_to_https")
     }
 }

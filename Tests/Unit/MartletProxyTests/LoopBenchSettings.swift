@@ -29,6 +29,8 @@ struct LoopBenchSettings {
     var trustedProxies: [AddressRange] = []
     /// The names of providers, which no route uses.
     var providers: [String] = []
+    /// Those of them that do something.
+    var handles: [String: ProviderHandle] = [:]
     var browser: BrowserRules?
     var rateLimits: [RateLimitConfiguration] = []
     /// The limits of the route `api`.
@@ -74,7 +76,7 @@ struct LoopBenchSettings {
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
             routes: table, upstreams: [Upstream(upstream())] + upstreams.map { Upstream(other($0)) },
-            providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
+            providers: providers.map { handles[$0] ?? ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handler: handler, browser: browser),
             routeLimits: RouteLimitPlans([api], server(), store: store, previous: formerLimits),
