@@ -37,6 +37,11 @@ package struct IdentityStatus: Sendable, Equatable {
     package let checkedAt: UnixTime?
     /// Whether a grant of its issuer is stored, such as a refresh token.
     package let hasGrant: Bool
+
+    package init(provider: String, state: IdentityState?, checkedAt: UnixTime?, hasGrant: Bool) {
+        (self.provider, self.state) = (provider, state)
+        (self.checkedAt, self.hasGrant) = (checkedAt, hasGrant)
+    }
 }
 
 /// A grant encrypted for the store.

@@ -59,7 +59,7 @@ extension AccountReport {
 
     private static func lock(of identity: AccountIdentity, _ providers: [ProviderHandle]) async -> Lock? {
         let provider = providers.first { $0.name.hasSameBytes(as: identity.provider) }
-        guard let reporting = provider?.throttlingReporting, let subject = identity.subjects.first else { return nil }
+        guard let reporting = provider?.userUnlocking, let subject = identity.subjects.first else { return nil }
         do throws(AuthenticationError) {
             return try await reporting.throttling(of: subject).map { .throttled($0) } ?? .open
         } catch {

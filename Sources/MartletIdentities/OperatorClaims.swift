@@ -4,14 +4,14 @@ package import MartletProvider
 
 /// The claims of accounts, as operators show and change them: at a running gateway, and by a command in its stores.
 package struct OperatorClaims: Sendable {
-    private let accounts: any AccountAdministering & AccountStoring
+    private let accounts: AccountStore
     private let publisher: ClaimPublisher
     private let outage: @Sendable () -> ErrorCode?
     private let logger: Logger
 
     /// - Parameter outage: why gateways cannot be notified; `nil` if they can.
     package init(
-        _ accounts: any AccountAdministering & AccountStoring, publisher: ClaimPublisher, logger: Logger,
+        _ accounts: AccountStore, publisher: ClaimPublisher, logger: Logger,
         outage: @escaping @Sendable () -> ErrorCode?
     ) {
         self.accounts = accounts

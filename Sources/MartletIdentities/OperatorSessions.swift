@@ -11,14 +11,14 @@ package struct OperatorSessions: Sendable {
 
     private let sessions: AccountSessions
     private let life: IdentityLife?
-    private let accounts: (any AccountAdministering)?
+    private let accounts: AccountStore?
     private let logger: Logger
 
     /// - Parameters:
     ///   - life: reports what ends; `nil` where nothing is reported.
     ///   - accounts: `nil` without accounts.
     package init(
-        _ sessions: AccountSessions, life: IdentityLife?, accounts: (any AccountAdministering)?, logger: Logger
+        _ sessions: AccountSessions, life: IdentityLife?, accounts: AccountStore?, logger: Logger
     ) {
         self.sessions = sessions
         self.life = life

@@ -98,6 +98,10 @@ package struct SessionPage: Sendable {
     package let sessions: [SessionSummary]
     /// Where the next page starts; `nil` after the last one.
     package let next: SessionPosition?
+
+    package init(sessions: [SessionSummary], next: SessionPosition?) {
+        (self.sessions, self.next) = (sessions, next)
+    }
 }
 
 /// Receives a session that is about to end.

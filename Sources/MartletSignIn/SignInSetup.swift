@@ -55,7 +55,7 @@ package struct SignInSetup: Sendable {
     ///   - nonces: `nil` for those of the store.
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
-        links: (any PasswordLinkStoring)? = nil, claims: ClaimPublisher? = nil,
+        links: AccountStore? = nil, claims: ClaimPublisher? = nil,
         transfers: TransferredIdentities? = nil, store: any PartitionedStoring, storeKeyPrefix: String,
         nonces: NonceIssuer? = nil, proofs: (any KeyProofVerifying)? = nil, configuration: SessionsConfiguration,
         wellKnown: WellKnownConfiguration, keySet: JSONObject?, browser: BrowserSetup? = nil,

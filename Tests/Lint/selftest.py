@@ -395,6 +395,10 @@ struct EventLoop {
         inout LoopState) { store.run(&self) { $0 } }
     struct Setup { func other(_ loop: borrowing LoopState, _ handle: (inout EventLoop) -> Int) {} }
 }
+extension Exchanges {
+    func all(_ down: inout DownstreamConnections, _ up: inout UpstreamConnections, _ more: inout LoopContext) {}
+    func some(_ down: inout DownstreamConnections, _ more: inout LoopContext) {}
+}
 ''')),
 ]
 NAMES_EXPECTED = {
@@ -413,7 +417,7 @@ TOTALS = [
     }),
     (NAMES, {
         "files in cycles": 2, "cycles across folders": "2", "files in cycles across folders": 2, "types in cycles": 2,
-        "functions that borrow the loop": 3,
+        "functions that borrow the loop": 4,
     }),
 ]
 

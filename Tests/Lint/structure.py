@@ -38,8 +38,11 @@ GATED = ("files in cycles", "files in cycles across folders", "functions that bo
 COMMITTED = pathlib.Path(__file__).with_name("structure.json")
 
 # A method of these types, or a function with such a parameter, can change all of an event loop.
-LOOP = {"EventLoop", "LoopState", "Exchanges"}
+LOOP = {"EventLoop", "LoopState"}
 BORROWED = re.compile(r":\s*inout\s+(?:EventLoop|LoopState)\b")
+# So can a function that is lent all of these, or that is a method of one and lent the others.
+OWNERS = {"Exchanges", "DownstreamConnections", "UpstreamConnections", "LoopContext"}
+OWNED = re.compile(r":\s*inout\s+(%s)\b" % "|".join(sorted(OWNERS)))
 
 
 class Structure:
@@ -100,8 +103,9 @@ def borrows_loop(code, match, scopes):
     name = match.group("func") and calls.FUNCTION_NAME.match(code, match.end())
     if not name:
         return False
-    is_method = bool(scopes and scopes[-1] and scopes[-1][1] in LOOP)
-    return is_method or bool(BORROWED.search(parameter_list(code, name.end())[0]))
+    owner = scopes[-1][1] if scopes and scopes[-1] else ""
+    parameters = parameter_list(code, name.end())[0]
+    return owner in LOOP or bool(BORROWED.search(parameters)) or {owner, *OWNED.findall(parameters)} >= OWNERS
 
 
 def sizes(components):

@@ -5,6 +5,9 @@ struct RecentRevocations {
     /// How often such revocations are looked for, in nanoseconds.
     static let pruneInterval: Int64 = 1_000_000_000
 
+    /// How long a verification may be in flight, doubled, in nanoseconds.
+    static let retention: Int64 = 20_000_000_000
+
     private var times: [UInt64: Int64] = [:]
     private var prunedAt: Int64 = 0
 
@@ -15,7 +18,7 @@ struct RecentRevocations {
     mutating func add(_ revocationIDs: [UInt64], at now: Int64) {
         if times.count > Self.limit, now &- prunedAt >= Self.pruneInterval {
             prunedAt = now
-            times = times.filter { now &- $0.value <= 2 &* Authenticator.verificationTimeout }
+            times = times.filter { now &- $0.value <= Self.retention }
         }
         for revocationID in revocationIDs { times[revocationID] = now }
     }

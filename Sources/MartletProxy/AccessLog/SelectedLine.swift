@@ -118,8 +118,7 @@ struct SelectedLineWriter {
         case .method: unsafe quote(request.method, to: &out)
         case .host: unsafe quote(request.host, to: &out)
         case .path:
-            var text = ByteBuffer()
-            unsafe AccessLineFormatter.append(path: request.path, to: &text)
+            let text = unsafe ByteBuffer().appending(escaped: request.path)
             unsafe quote(text.bytes, to: &out)
         case .traceID:
             guard let trace = unsafe request.trace else { return false }

@@ -13,9 +13,6 @@ internal import MartletTLS
 /// The requests in progress with their responses: what concerns an exchange together with its two connections, which
 /// are lent for the call.
 struct Exchanges: ~Copyable {
-    /// Smaller pieces are buffered and sent with what comes next.
-    static let directSendThreshold = 4 * 1024
-
     /// The slots of the exchanges.
     var all = Slab<Exchange>()
     /// The tunnels that exchanges have become, or want to become.
@@ -67,6 +64,14 @@ extension Exchanges {
         self[exchange].request.expectsContinue = false
         self[exchange].body.framing = .none
         return exchange
+    }
+
+    /// Releases the tokens of exchanges that have ended.
+    @inline(__always)
+    mutating func releaseTokens(_ authenticator: inout Authenticator) {
+        guard !endedWithToken.isEmpty else { return }
+        for exchange in endedWithToken { authenticator.releaseToken(of: ExchangeID(exchange)) }
+        endedWithToken.removeAll(keepingCapacity: true)
     }
 
     /// Requests in progress are logged with the provider that verified them.
@@ -158,11 +163,6 @@ extension Exchanges {
 }
 
 extension Exchange {
-    mutating func expectBody(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
-        body.expect()
-        armBody(&downstreams, &context)
-    }
-
     /// The client's address: 16 bytes, or none for a Unix socket.
     mutating func clientAddress(_ downstreams: inout DownstreamConnections) -> [UInt8] {
         let forwarded = record.forwardedNetwork
@@ -189,31 +189,5 @@ extension Exchange {
         credential.end = .max
         termination.credentialEnded(
             isRevoked: isRevoked, grace: credential.expiryGrace, at: context.now)
-    }
-}
-
-extension DownstreamConnections {
-    /// Whether input from the client can be used now.
-    mutating func wantsInput(_ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges) -> Bool {
-        switch self[downstream].phase {
-        case .head: return acceptsHead(downstream)
-        case .lingering, .proxyHeader: return true
-        case .handshake: return !self[downstream].handshake.isOffloaded
-        // A peer that reads no frames may not send more of its own.
-        case .frames: return acceptsHead(downstream)
-        case .waiting: return false
-        case .exchange:
-            return !self[downstream].isPaused && self[downstream].pipe.isNone
-                && !exchanges[self[downstream].exchange].body.isComplete
-        }
-    }
-
-    /// Whether all that is left to do for a connection is the response to its final request.
-    mutating func isFinalRequest(_ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges) -> Bool {
-        let exchange = self[downstream].exchange
-        return !exchange.isNone && self[downstream].kind == .http1
-            && self[downstream].transport.output.isEmpty
-            && exchanges[exchange].body.isComplete && !exchanges[exchange].request.keepsAlive
-            && exchanges[exchange].tunnel.isNone
     }
 }

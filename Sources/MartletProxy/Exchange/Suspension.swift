@@ -121,11 +121,14 @@ extension Exchange {
     }
 }
 
-extension LoopState {
+extension Exchanges {
     /// Has a request wait, its head being or coming into the input of its connection.
-    mutating func suspend(_ exchange: Handle<Exchange>, for suspension: Suspension, until deadline: Int64) {
-        let downstream = exchanges[exchange].downstream
-        exchanges[exchange].suspension = suspension
+    mutating func suspend(
+        _ exchange: Handle<Exchange>, for suspension: Suspension, until deadline: Int64,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) {
+        let downstream = self[exchange].downstream
+        self[exchange].suspension = suspension
         downstreams[downstream].phase = .waiting
         downstreams.arm(downstream, at: deadline, &context)
     }

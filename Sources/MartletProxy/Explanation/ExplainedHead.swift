@@ -24,7 +24,7 @@ struct ExplainedHead {
         var origin = DownstreamOrigin()
         origin.rules.isSecure = isSecure
         var trailers = RequestTrailers()
-        var out = ByteBuffer()
+        var out = UpstreamHead()
         let written = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe path.withUnsafeBufferPointer { normalized in
                 let none = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
@@ -39,7 +39,7 @@ struct ExplainedHead {
         }
         if written.isRejected { throw .malformed(.rewriteRejected) }
         if written.isLoop { throw .loopDetected }
-        for line in out.array.split(whereSeparator: { $0 == 0x0D || $0 == 0x0A }) {
+        for line in unsafe Array(out.bytes).split(whereSeparator: { $0 == 0x0D || $0 == 0x0A }) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             lines.insert(Self.text(line[..<colon], line[(colon + 1)...]))
             lines.insert(Self.text(line[..<colon], []))

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletHTTP
+internal import MartletResponder
 internal import MartletRouter
 
 /// Requests of pages of other origins.
@@ -41,5 +42,22 @@ extension RequestExplainer {
         var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
         _ = parser.parse(request.bytes.span, into: &head)
         return head
+    }
+
+    /// Applies the limits of the route that the head alone decides.
+    /// - Returns: the request, with what it upgrades to.
+    func limited(_ request: Request, by route: Route) throws(Stop) -> Request {
+        let head = head(of: request)
+        if case .length(let count) = head.framing, count > route.bodyLimit ?? .max { throw Stop(.bodyTooLarge) }
+        guard !head.upgrade.isEmpty else { return request }
+        var request = request
+        let offer = UpgradeOffer.read(
+            head, request.bytes.span, allowed: route.upgrade.protocols, isConnect: false)
+        switch offer {
+        case .none: break
+        case .accepted: request.client.opensWebSocket = true
+        case .rejected(let failure): throw Stop(failure)
+        }
+        return request
     }
 }

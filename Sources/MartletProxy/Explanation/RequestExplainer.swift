@@ -12,38 +12,6 @@ internal import MartletRouter
 /// The parser, the path rules, the route table, the provider, the policy and the header templates are those of the
 /// request path, and who may pass is decided by the same ``Authenticator``.
 package struct RequestExplainer: Sendable {
-    /// Ends the explanation: the request goes no further.
-    struct Stop: Error {
-        let failure: Failure
-        /// What was unavailable, where that is the reason.
-        let cause: String
-        /// Whether a 401 offers Basic.
-        let offersBasic: Bool
-
-        init(_ failure: Failure, cause: String = "", offersBasic: Bool = false) {
-            self.failure = failure
-            self.cause = cause
-            self.offersBasic = offersBasic
-        }
-    }
-
-    /// The parts of a head that the phases need.
-    struct Request {
-        let method: [UInt8]
-        let authority: [UInt8]
-        let path: [UInt8]
-        /// With its question mark, or empty.
-        let query: [UInt8]
-        let bytes: [UInt8]
-        let fields: [HeadField]
-        let received: ReceivedHead
-        var client: ClientSide
-        /// That of ``client``, which borrows it.
-        let certificate: ClientCertificateBytes?
-        /// It has cookies of the gateway, which the upstream does not get.
-        var hasCookie = false
-    }
-
     /// How long a verification may take.
     static let timeout = Duration.seconds(10)
 
@@ -212,23 +180,6 @@ package struct RequestExplainer: Sendable {
             authority: request.authority.span, path: path.span, query: request.query.span)
         guard let sent else { throw Stop(.malformed(.badRedirect)) }
         return .responded(status: sent.status, location: sent.fields.first { $0.name == "Location" }?.value)
-    }
-
-    /// Applies the limits of the route that the head alone decides.
-    /// - Returns: the request, with what it upgrades to.
-    func limited(_ request: Request, by route: Route) throws(Stop) -> Request {
-        let head = head(of: request)
-        if case .length(let count) = head.framing, count > route.bodyLimit ?? .max { throw Stop(.bodyTooLarge) }
-        guard !head.upgrade.isEmpty else { return request }
-        var request = request
-        let offer = UpgradeOffer.read(
-            head, request.bytes.span, allowed: route.upgrade.protocols, isConnect: false)
-        switch offer {
-        case .none: break
-        case .accepted: request.client.opensWebSocket = true
-        case .rejected(let failure): throw Stop(failure)
-        }
-        return request
     }
 
     // MARK: Upstream

@@ -19,19 +19,19 @@ final class LimitWait: TokenWaiting {
     /// The limits that it decides about, and whether they need the caller.
     let range: Range<Int>
     let needsCaller: Bool
-    private let exchange: Handle<Exchange>
-    private let mailbox: Mailbox
+    private let finished: @Sendable (LimitWait) -> Void
     private let state: Lock<State>
 
     /// - Parameters:
     ///   - decisions: of the limits that need no store.
     ///   - missing: those that do, as bits.
+    ///   - finished: is called when the store has decided about all of these, on any thread.
     init(
         _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool, _ decisions: LimitDecisions, missing: UInt16,
-        of exchange: Handle<Exchange>, _ mailbox: Mailbox
+        finished: @escaping @Sendable (LimitWait) -> Void
     ) {
         (self.plan, self.range, self.needsCaller) = (plan, range, needsCaller)
-        (self.exchange, self.mailbox) = (exchange, mailbox)
+        self.finished = finished
         state = Lock(State(decisions: decisions, missing: missing))
     }
 
@@ -51,7 +51,7 @@ final class LimitWait: TokenWaiting {
             state.isOver = state.missing == 0
             return state.isOver
         }
-        if isLast { mailbox.post(.limitsDecided(exchange: exchange, self)) }
+        if isLast { finished(self) }
     }
 
     /// The request has waited for the store as long as it may.

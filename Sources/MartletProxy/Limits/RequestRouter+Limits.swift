@@ -67,7 +67,11 @@ extension RequestRouter {
     ) -> Bool {
         var decisions = LimitDecisions()
         if plan.isShared {
-            guard let shared = unsafe takeShared(exchange, plan, range, needsCaller: needsCaller, bytes, &loop) else {
+            guard
+                let shared = unsafe takeShared(
+                    exchange, plan, range, needsCaller: needsCaller, bytes, &loop.exchanges, &loop.downstreams,
+                    &loop.context)
+            else {
                 return false
             }
             decisions = shared
@@ -148,89 +152,5 @@ extension RequestRouter {
             exchanges[exchange].record.limits.announce(decisions[index], of: plan.limits[index], isFirst: isFirst)
             isFirst = false
         }
-    }
-
-    /// What a limit counts a request by.
-    mutating func key(
-        of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
-    ) -> RateKey {
-        var builder = RateKeyBuilder()
-        unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
-        return builder.key()
-    }
-
-    /// The same for the store.
-    mutating func storeKey(
-        of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
-    ) -> [UInt8] {
-        var builder = StoreKeyBuilder(limit.nameBytes)
-        unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
-        return builder.bytes
-    }
-
-    @inline(__always)
-    private mutating func add(
-        _ limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        to builder: inout some LimitKeyBuilding, _ exchanges: inout Exchanges,
-        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
-    ) {
-        for index in limit.parts.indices {
-            switch limit.parts[index] {
-            case .address: addAddress(exchange, to: &builder, &exchanges, &downstreams)
-            case .host: unsafe builder.add(host: bytes[head.authority])
-            case .route: unsafe limit.routeBytes.withUnsafeBufferPointer { unsafe builder.add($0) }
-            case .header(let number): unsafe addHeader(limit.headers[number], bytes, to: &builder)
-            case .subject:
-                let subject = exchanges[exchange].credential.subject
-                if subject == 0 { builder.addMissing() } else { builder.add(hash: subject) }
-            case .provider:
-                let provider = Int(exchanges[exchange].credential.provider)
-                if context.snapshot.providerTexts.indices.contains(provider) {
-                    unsafe context.snapshot.providerTexts[provider].withUnsafeBufferPointer {
-                        unsafe builder.add($0)
-                    }
-                } else {
-                    builder.addMissing()
-                }
-            }
-        }
-    }
-
-    /// Adds the client's address: that of the peer, or of the client that trusted proxies name.
-    @inline(__always)
-    private func addAddress(
-        _ exchange: Handle<Exchange>, to builder: inout some LimitKeyBuilding, _ exchanges: inout Exchanges,
-        _ downstreams: inout DownstreamConnections
-    ) {
-        if exchanges[exchange].record.forwardedNetwork.isEmpty {
-            let downstream = exchanges[exchange].downstream
-            unsafe downstreams[downstream].origin.address.bytes.withUnsafeBufferPointer {
-                unsafe builder.add(address: $0)
-            }
-        } else {
-            unsafe exchanges[exchange].record.forwardedNetwork.withUnsafeBufferPointer {
-                unsafe builder.add(address: $0)
-            }
-        }
-    }
-
-    /// Adds the value of the first field with a name.
-    private mutating func addHeader(
-        _ name: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, to builder: inout some LimitKeyBuilding
-    ) {
-        for index in 0..<head.fields.count {
-            let range = head.fields[index].name
-            guard range.count == name.count else { continue }
-            let field = unsafe bytes[range]
-            var isEqual = true
-            for position in 0..<name.count where isEqual {
-                let byte = unsafe field[position]
-                isEqual = (byte &- 0x41 < 26 ? byte | 0x20 : byte) == name[position]
-            }
-            if isEqual { return unsafe builder.add(bytes[head.fields[index].value]) }
-        }
-        builder.addMissing()
     }
 }

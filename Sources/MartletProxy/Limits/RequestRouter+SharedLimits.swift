@@ -8,10 +8,11 @@ extension RequestRouter {
     /// - Returns: `nil` if the request waits for the store.
     mutating func takeShared(
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
-        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
     ) -> LimitDecisions? {
         if let decided = unsafe takeDecided(
-            exchange, plan, needsCaller: needsCaller, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            exchange, plan, needsCaller: needsCaller, bytes, &exchanges, &downstreams, &context)
         {
             return decided
         }
@@ -19,38 +20,41 @@ extension RequestRouter {
         var missing: UInt16 = 0
         for index in range where plan.limits[index].shared == nil {
             let limit = plan.limits[index]
-            let key = unsafe key(of: limit, exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
-            decisions.record(limit.table.take(key, limit.rate, at: loop.now), of: index, limit.rate)
+            let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
+            decisions.record(limit.table.take(key, limit.rate, at: context.now), of: index, limit.rate)
         }
         guard decisions.areAllowed else { return decisions }
         for index in range {
             guard let shared = plan.limits[index].shared else { continue }
             let (limit, key) = unsafe (
                 plan.limits[index],
-                key(of: plan.limits[index], exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+                key(of: plan.limits[index], exchange, bytes, &exchanges, &downstreams, &context)
             )
-            switch shared.take(key, limit.rate, at: loop.now) {
-            case .decided(let decision): record(decision, of: index, limit, key, &decisions, &loop.context)
+            switch shared.take(key, limit.rate, at: context.now) {
+            case .decided(let decision): record(decision, of: index, limit, key, &decisions, &context)
             case .ask: missing |= LimitDecisions.bit(index)
-            case .unavailable: decisions.recordWithoutStore(index, limit, key, at: loop.now)
+            case .unavailable: decisions.recordWithoutStore(index, limit, key, at: context.now)
             }
         }
         guard missing != 0, decisions.areAllowed else { return decisions }
-        let wait = LimitWait(
-            plan, range, needsCaller: needsCaller, decisions, missing: missing, of: exchange, loop.mailbox)
+        let wait = LimitWait(plan, range, needsCaller: needsCaller, decisions, missing: missing) {
+            [mailbox = context.mailbox] in
+            mailbox.post(.limitsDecided(exchange: exchange, $0))
+        }
         var longestWait: Int64 = 0
         for index in range where missing & LimitDecisions.bit(index) != 0 {
             let (limit, key) = unsafe (
                 plan.limits[index],
-                key(of: plan.limits[index], exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+                key(of: plan.limits[index], exchange, bytes, &exchanges, &downstreams, &context)
             )
             longestWait = limit.shared?.client.longestWait ?? longestWait
             unsafe limit.shared?.join(
                 key, limit.rate,
-                named: storeKey(of: limit, exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context),
-                at: loop.now, wait, index)
+                named: storeKey(of: limit, exchange, bytes, &exchanges, &downstreams, &context),
+                at: context.now, wait, index)
         }
-        loop.suspend(exchange, for: .limits(PendingLimits(wait)), until: loop.now &+ longestWait)
+        exchanges.suspend(
+            exchange, for: .limits(PendingLimits(wait)), until: context.now &+ longestWait, &downstreams, &context)
         return nil
     }
 

@@ -93,11 +93,6 @@ struct AccessLineFormatter: ~Copyable {
         SelectedLineWriter(plan, format, instanceID: instanceID).write(line, &request, into: &lines)
     }
 
-    /// Appends a path as it stands in a record.
-    static func append(path: UnsafeBufferPointer<UInt8>, to buffer: inout ByteBuffer) {
-        unsafe buffer = buffer.take().appending(escaped: path)
-    }
-
     // The buffer is passed by value, in and out: in a local, its bounds stay in registers.
 
     @inline(__always)
@@ -164,21 +159,5 @@ struct AccessLineFormatter: ~Copyable {
         }
         out.append("\n")
         return out
-    }
-}
-
-extension ByteBuffer {
-    /// Appends a path without the gateway's own tokens, escaping what JSON requires, and with question marks for other
-    /// non-printable bytes.
-    ///
-    /// Only paths need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
-    /// value, in and out, so that its bounds stay in registers where this is not called.
-    @inline(never)
-    fileprivate consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
-        for byte in unsafe OwnToken.masked(path) {
-            if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
-            append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
-        }
-        return self
     }
 }

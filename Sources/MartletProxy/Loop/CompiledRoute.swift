@@ -41,7 +41,7 @@ struct CompiledRoute: Sendable {
     /// Whether another upstream gets copies.
     let hasMirror: Bool
     /// The route's rules for the client's fields.
-    let rewriting: RequestFieldFilter.Rules
+    let rewriting: RequestFieldRules
     let stripsPrefix: Bool
     /// The path changes beyond its prefix.
     let rewritesTarget: Bool
@@ -79,7 +79,7 @@ struct CompiledRoute: Sendable {
         if route.timeout != nil { extras.insert(.timeout) }
         if route.crossOrigin != nil { extras.insert(.crossOrigin) }
         self.extras = extras
-        let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
+        let credentials: RequestFieldRules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
         rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelLimits(route.upgrade)
     }

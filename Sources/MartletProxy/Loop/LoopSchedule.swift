@@ -57,4 +57,9 @@ struct LoopSchedule: ~Copyable {
         drainDeadline = min(drainDeadline, deadline)
         return starts
     }
+
+    /// Releases the sessions of connections that were closed in this iteration: nothing refers to them any more.
+    mutating func freeClosedSessions() {
+        while let session = closedSessions.popLast() { session.free() }
+    }
 }

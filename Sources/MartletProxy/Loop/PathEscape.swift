@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// Bytes of a path that lines cannot have as they are: those that JSON strings must escape (quotes, backslashes, control
 /// bytes), for the log non-ASCII bytes, and `_`, which every token of the gateway has in its prefix.
 enum PathEscape {
@@ -37,5 +39,21 @@ enum PathEscape {
         let prefixes = word ^ ones &* 0x5F
         let below = (word &- ones &* 0x20) | (quotes &- ones) | (slashes &- ones) | (prefixes &- ones)
         return (below | word | (word &+ ones)) & (ones &* 0x80) != 0
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a path without the gateway's own tokens, escaping what JSON requires, and with question marks for other
+    /// non-printable bytes.
+    ///
+    /// Only paths need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
+    /// value, in and out, so that its bounds stay in registers where this is not called.
+    @inline(never)
+    consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
+        for byte in unsafe OwnToken.masked(path) {
+            if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
+            append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
+        }
+        return self
     }
 }

@@ -6,16 +6,6 @@ enum OverloadControl {
     /// Connections that did nothing yet and are closed in one turn.
     private static let connectionBatch = 16
 
-    /// Decides whether this turn rejects requests.
-    @inline(never)
-    static func begin(_ loop: inout LoopState, slept: Bool) { loop.context.overload.begin(at: loop.now, slept: slept) }
-
-    /// A listener has more connections than were accepted in this turn.
-    @inline(never)
-    static func measureBacklog(_ listener: Int32, perTurn: Int, _ loop: inout LoopState) {
-        loop.context.overload.isBehind(by: Socket.backlog(of: listener) / perTurn)
-    }
-
     /// Measures the turn; in an overload, closes connections that did nothing yet, the oldest first.
     @inline(never)
     static func end(_ loop: inout LoopState, events: Int) {

@@ -5,17 +5,8 @@ internal import MartletResponder
 
 /// The body and the trailers of a request, on their way to an upstream.
 extension Exchange {
-    /// Requires progress of a body: some byte within `body_idle`, and `body_min_rate` on average.
-    mutating func armBody(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
-        pace.restart(now: context.now)
-        armNextCheck(&downstreams, &context)
-    }
-
-    mutating func armNextCheck(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
-        let deadline = pace.nextCheck(
-            now: context.now, context.paceRules, awaitsContinue: awaitsContinue)
-        downstreams.arm(downstream, at: deadline, &context)
-    }
+    /// Smaller pieces are buffered and sent with what comes next.
+    static let directSendThreshold = 4 * 1024
 
     @inline(__always)
     private mutating func bodyEncoder(
@@ -29,7 +20,7 @@ extension Exchange {
     private mutating func sendDirectly(
         _ bytes: UnsafeBufferPointer<UInt8>, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
     ) -> Int {
-        guard bytes.count >= Exchanges.directSendThreshold, upstreams[upstream].acceptsDirectBody,
+        guard bytes.count >= Self.directSendThreshold, upstreams[upstream].acceptsDirectBody,
             hasSentHead
         else { return 0 }
         let sent = unsafe CLinux.send(
@@ -115,27 +106,5 @@ extension Exchange {
         let announcedOnly = !goesOverStream(&upstreams)
         unsafe trailers.collect(
             lines: lines, headerRules, context.snapshot, announcedOnly: announcedOnly)
-    }
-}
-
-extension DownstreamConnections {
-    mutating func canSpliceRequest(
-        _ downstream: Handle<DownstreamConnection>, _ exchanges: inout Exchanges, _ upstreams: inout UpstreamConnections
-    ) -> Bool {
-        guard self[downstream].canSpliceRequest else { return false }
-        let exchange = self[downstream].exchange
-        guard exchanges[exchange].hasSpliceableBody, !exchanges.isTunnel(exchange) else { return false }
-        let upstream = exchanges[exchange].upstream
-        return !upstream.isNone && upstreams[upstream].acceptsSplicedRequest
-    }
-}
-
-extension UpstreamConnections {
-    /// Whether a part of the request for an upstream is in a pipe.
-    mutating func hasRequestInPipe(
-        _ upstream: Handle<UpstreamConnection>, _ downstreams: inout DownstreamConnections, _ exchanges: inout Exchanges
-    ) -> Bool {
-        let exchange = self[upstream].exchange
-        return !exchange.isNone && !downstreams[exchanges[exchange].downstream].pipe.isNone
     }
 }

@@ -146,7 +146,7 @@ extension RequestForwarder {
         switch loop.exchanges[exchange].responder {
         case .local: return startLocal(exchange, &loop)
         case .route: return sendPrepared(exchange, &loop)
-        case .call: return CheckExchanges.describe(exchange, &loop)
+        case .call: return RequestForwarder.describeCheck(exchange, &loop)
         case .none, .upstream: break
         }
         let upstream = loop.exchanges[exchange].upstream

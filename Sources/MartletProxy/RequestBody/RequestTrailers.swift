@@ -22,7 +22,7 @@ struct RequestTrailers: ~Copyable {
     /// - Parameter head: lent `inout`, though it is only read: one that a function borrows is copied for it.
     @inline(never)
     mutating func announce(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldFilter.Rules,
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldRules,
         _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
     ) {
         for index in 0..<head.fields.count where head.fields[index].known == .trailer {
@@ -40,7 +40,7 @@ struct RequestTrailers: ~Copyable {
 
     /// Writes one name of the list, if its trailer will be forwarded.
     private mutating func announce(
-        _ name: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldFilter.Rules, _ snapshot: Snapshot, _ route: Int,
+        _ name: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldRules, _ snapshot: Snapshot, _ route: Int,
         into out: inout ByteBuffer
     ) {
         // As a line of a trailer section, so that it is parsed as the trailer itself will be.
@@ -97,14 +97,14 @@ struct RequestTrailers: ~Copyable {
 struct ExchangeHeaderRules {
     /// Index of the route; −1 while no head was forwarded.
     private(set) var route: Int32 = -1
-    private(set) var rules: RequestFieldFilter.Rules = []
+    private(set) var rules: RequestFieldRules = []
     /// The configuration of `route`, after a reload.
     private(set) var formerSnapshot: Snapshot?
     private var hasFormerSnapshot = false
 
     /// Stores the rules that the head was forwarded with.
     @inline(__always)
-    mutating func begin(route: Int, rules: RequestFieldFilter.Rules) {
+    mutating func begin(route: Int, rules: RequestFieldRules) {
         self.route = Int32(truncatingIfNeeded: route)
         self.rules = rules
     }
@@ -139,7 +139,7 @@ struct ExchangeHeaderRules {
     }
 }
 
-extension RequestFieldFilter.Rules {
+extension RequestFieldRules {
     /// Whether a field is allowed as a trailer: it is no known field in any spelling, and it would be forwarded in a
     /// head.
     func passesAsTrailer(

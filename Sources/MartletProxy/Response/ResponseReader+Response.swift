@@ -127,16 +127,6 @@ extension ResponseReader {
         }
     }
 
-    /// Ends the head of an upstream's response.
-    @inline(__always)
-    func endHead(
-        _ exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
-    ) {
-        if context.snapshot.editsHeads { SelectedLines.note(status: response.status, exchange, &exchanges, &context) }
-        exchanges.endHead(
-            of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream, &context)
-    }
-
     /// A response counts as a failure of its endpoint: whether the request is sent again instead of forwarding it.
     @inline(never)
     private mutating func isRepeated(

@@ -81,7 +81,9 @@ extension RequestForwarder {
                 sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
                 return true
             }
-            wait(exchange, .backoff, until: loop.now &+ time, avoiding: avoiding, &loop)
+            wait(
+                exchange, .backoff, until: loop.now &+ time, avoiding: avoiding, &loop.exchanges, &loop.downstreams,
+                &loop.waiting)
         }
         return true
     }

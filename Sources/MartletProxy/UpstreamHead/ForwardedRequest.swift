@@ -26,10 +26,10 @@ internal import MartletHTTP
     let identity: UnsafeBufferPointer<UInt8>
 }
 
-extension RequestFieldFilter.Rules {
+extension RequestFieldRules {
     /// The rules for one request, from those of its route.
     @inline(__always)
-    func applied(to request: ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldFilter.Rules {
+    func applied(to request: ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldRules {
         var rules = self
         if !request.consumesCredential { rules.remove(.dropsAuthorization) }
         if isTrusted { rules.insert(.isTrusted) }

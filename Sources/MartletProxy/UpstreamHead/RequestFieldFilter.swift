@@ -9,27 +9,6 @@ internal import MartletRouter
 /// The client's copies of identity, forwarding and hop-by-hop fields are removed; runs of forwarded fields are copied
 /// whole; the gateway's fields come last, so that no client field can replace them.
 struct RequestFieldFilter: ~Copyable {
-    /// Header rules of the route and of the request.
-    struct Rules: OptionSet, Sendable {
-        let rawValue: UInt8
-
-        /// The connection's peer is in `trusted_proxies`.
-        static let isTrusted = Rules(rawValue: 1)
-        /// The client's connection uses TLS.
-        static let isSecure = Rules(rawValue: 2)
-        /// The gateway consumed `Authorization`.
-        static let dropsAuthorization = Rules(rawValue: 4)
-        /// The route forwards credentials, the gateway's own tokens included.
-        static let keepsOwnTokens = Rules(rawValue: 8)
-        static let keepsExpect = Rules(rawValue: 16)
-        /// The route removes further names.
-        static let hasRemovals = Rules(rawValue: 32)
-        /// `Host` is forwarded unchanged, if it has the usual spacing.
-        static let keepsHost = Rules(rawValue: 64)
-        /// The request has cookies of the gateway, which are cut out of its `Cookie` fields.
-        static let cutsCookies = Rules(rawValue: 128)
-    }
-
     /// Client fields that were seen.
     private struct Seen: OptionSet {
         let rawValue: UInt8
@@ -48,13 +27,13 @@ struct RequestFieldFilter: ~Copyable {
         static let via = Seen(rawValue: 64)
     }
 
-    let rules: Rules
+    let rules: RequestFieldRules
     private var seen: Seen = []
     private var runStart = 0
     private var runEnd = 0
 
     @inline(__always)
-    init(_ rules: Rules) { self.rules = rules }
+    init(_ rules: RequestFieldRules) { self.rules = rules }
 
     private var isTrusted: Bool { rules.contains(.isTrusted) }
 

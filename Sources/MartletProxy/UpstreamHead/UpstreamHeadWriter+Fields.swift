@@ -70,7 +70,7 @@ extension UpstreamHeadWriter {
     /// are no others.
     @inline(never)
     private static func writeCookies(
-        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldFilter.Rules,
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldRules,
         _ snapshot: Snapshot, _ route: Int, cutsTokens: Bool, into out: inout ByteBuffer
     ) {
         let all = unsafe bytes.span

@@ -21,7 +21,7 @@ extension UpstreamHeadWriter {
     /// Writes the method overrides that were held back, if no route for the host and path matches methods.
     @inline(never)
     private static func writeOverrides(
-        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldFilter.Rules,
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldRules,
         path: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
     ) {
         guard unsafe !snapshot.routes.restrictsMethods(authority: bytes[head.authority].span, path: path.span) else {

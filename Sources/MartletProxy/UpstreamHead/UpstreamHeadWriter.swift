@@ -11,7 +11,7 @@ enum UpstreamHeadWriter {
     /// What the exchange needs of a head that was written.
     struct Written {
         /// The rules that decide about the request's trailers, too.
-        let rules: RequestFieldFilter.Rules
+        let rules: RequestFieldRules
         /// The rewritten path is none that an upstream may get: the head must not be sent.
         var isRejected = false
         /// This gateway has forwarded the request already: the head must not be sent.
@@ -152,7 +152,7 @@ enum UpstreamHeadWriter {
     /// Writes the framing of the body for the upstream; bodies are always re-encoded.
     private static func writeFraming(
         _ framing: BodyFraming, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ rules: RequestFieldFilter.Rules, _ snapshot: Snapshot, _ route: Int, _ trailers: inout RequestTrailers,
+        _ rules: RequestFieldRules, _ snapshot: Snapshot, _ route: Int, _ trailers: inout RequestTrailers,
         into out: inout ByteBuffer
     ) {
         switch framing {

@@ -43,7 +43,7 @@ import Testing
         #expect(isComplete)
     }
 
-    @Test(arguments: [Exchanges.directSendThreshold - 1, Exchanges.directSendThreshold, 20_000])
+    @Test(arguments: [Exchange.directSendThreshold - 1, Exchange.directSendThreshold, 20_000])
     func `pieces of all sizes arrive in order`(_ size: Int) throws {
         let bench = try LoopBench()
         let payload = Payload.bytes(2 * size)

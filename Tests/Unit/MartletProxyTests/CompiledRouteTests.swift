@@ -40,9 +40,9 @@ import Testing
         arguments: [
             (false, [], .dropsAuthorization), (false, ["x-debug"], [.dropsAuthorization, .hasRemovals]),
             (true, [], .keepsOwnTokens), (true, ["x-debug"], [.keepsOwnTokens, .hasRemovals]),
-        ] as [(Bool, [String], RequestFieldFilter.Rules)])
+        ] as [(Bool, [String], RequestFieldRules)])
     func `the rules for fields are those of the route alone`(
-        _ forwardsCredentials: Bool, _ removed: [String], _ expected: RequestFieldFilter.Rules
+        _ forwardsCredentials: Bool, _ removed: [String], _ expected: RequestFieldRules
     ) {
         var bench = RouteBench()
         bench.forwardsCredentials = forwardsCredentials

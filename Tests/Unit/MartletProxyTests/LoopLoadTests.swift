@@ -328,7 +328,7 @@ private let limit = 100 * millisecond
         _ = memory.read(resident: 1_000_000, limit: 1_000_000, percent: 1)
         try bench.run { loop throws in
             loop.context.overload = try LoopOverload(OverloadConfiguration(), memory: memory, loop.context.poller)
-            OverloadControl.begin(&loop, slept: false)
+            loop.context.overload.begin(at: loop.now, slept: false)
             OverloadControl.end(&loop, events: 1)
         }
         #expect(bench.isAlive(used.downstream) && !bench.isAlive(silent.downstream))

@@ -17,7 +17,7 @@ import Testing
 
     /// Rewrites a head with these lines after the request line.
     private func rewrite(
-        _ lines: [String], _ rules: RequestFieldFilter.Rules = [], on bench: UpstreamHeadBench = UpstreamHeadBench(),
+        _ lines: [String], _ rules: RequestFieldRules = [], on bench: UpstreamHeadBench = UpstreamHeadBench(),
         address: String = "192.0.2.1", keepsRequestLine: Bool = false
     ) -> Rewritten? {
         var input = ByteBuffer()
@@ -51,7 +51,7 @@ import Testing
 
     /// The lines that are forwarded of a head with `Host` and these fields.
     private func forwarded(
-        _ fields: String..., by rules: RequestFieldFilter.Rules = [], on bench: UpstreamHeadBench = UpstreamHeadBench()
+        _ fields: String..., by rules: RequestFieldRules = [], on bench: UpstreamHeadBench = UpstreamHeadBench()
     ) -> String? {
         rewrite(["Host: a"] + fields, rules, on: bench)?.lines
     }
@@ -89,9 +89,9 @@ import Testing
             ("Host:a", .keepsHost, "", true), ("Host:  a", .keepsHost, "", true), ("Host: a ", .keepsHost, "", true),
             ("Host:\ta", .keepsHost, "", true), ("Host:a ", .keepsHost, "", true),
             ("Host: a", [], "", false), ("Host: a", .isTrusted, "", false),
-        ] as [(String, RequestFieldFilter.Rules, String, Bool)])
+        ] as [(String, RequestFieldRules, String, Bool)])
     func `Host is kept with the usual spacing, and missing otherwise`(
-        _ line: String, _ rules: RequestFieldFilter.Rules, _ lines: String, _ isMissing: Bool
+        _ line: String, _ rules: RequestFieldRules, _ lines: String, _ isMissing: Bool
     ) {
         let found = rewrite([line], rules)
         #expect(found?.lines == lines && found?.isHostMissing == isMissing)
@@ -107,9 +107,9 @@ import Testing
             ("Bearer mat_x", [.keepsOwnTokens, .dropsAuthorization], false),
             ("Basic a,mat_x", [], false), ("Bearer xmat_x", [], true), ("Bearer x-mat_x", [], true),
             ("Bearer mat", [], true), ("", [], true),
-        ] as [(String, RequestFieldFilter.Rules, Bool)])
+        ] as [(String, RequestFieldRules, Bool)])
     func `a credential that the gateway consumed or issued is not forwarded`(
-        _ value: String, _ rules: RequestFieldFilter.Rules, _ expected: Bool
+        _ value: String, _ rules: RequestFieldRules, _ expected: Bool
     ) {
         #expect(forwarded("Authorization: \(value)", by: rules) == (expected ? "Authorization: \(value);" : ""))
     }
@@ -136,7 +136,7 @@ import Testing
         "XAuthSubject: x", "x.auth.subject: x", "X-A%41: x", "HTTP2-Settings: x", "Con-nection: x", "Tr-ailer: X",
     ])
     func `no rule lets a field of the connection, the gateway or an identity pass`(_ field: String) {
-        let all: RequestFieldFilter.Rules = [.isTrusted, .isSecure, .keepsOwnTokens, .keepsExpect, .keepsHost]
+        let all: RequestFieldRules = [.isTrusted, .isSecure, .keepsOwnTokens, .keepsExpect, .keepsHost]
         #expect(forwarded(field) == "")
         #expect(forwarded(field, by: all) == "Host: a;")
     }
@@ -147,9 +147,9 @@ import Testing
         arguments: [
             (true, [], "", true), (true, .isTrusted, "X-HTTP-Method: PUT;", false),
             (false, [], "X-HTTP-Method: PUT;", false), (false, .isTrusted, "X-HTTP-Method: PUT;", false),
-        ] as [(Bool, RequestFieldFilter.Rules, String, Bool)])
+        ] as [(Bool, RequestFieldRules, String, Bool)])
     func `a method override is held back where a route matches methods`(
-        _ locked: Bool, _ rules: RequestFieldFilter.Rules, _ lines: String, _ isHeld: Bool
+        _ locked: Bool, _ rules: RequestFieldRules, _ lines: String, _ isHeld: Bool
     ) {
         let bench = UpstreamHeadBench(locked: locked)
         let found = rewrite(["Host: a", "X-HTTP-Method: PUT"], rules, on: bench)
@@ -164,7 +164,7 @@ import Testing
     private static let https = "192.0.2.1;X-Forwarded-Proto: https"
     private static let node = "Forwarded: for=192.0.2.1"
 
-    static let forwardings: [([String], RequestFieldFilter.Rules, String)] = [
+    static let forwardings: [([String], RequestFieldRules, String)] = [
         ([], [], "\(http);X-Forwarded-Host: a"), ([], .isSecure, "\(https);X-Forwarded-Host: a"),
         (["X-Forwarded-Proto: gopher", "X-Forwarded-Host: b"], [], "\(http);X-Forwarded-Host: a"),
         (["X-Forwarded-Proto: gopher"], .isTrusted, "192.0.2.1;X-Forwarded-Host: a"),
@@ -183,7 +183,7 @@ import Testing
 
     @Test(arguments: forwardings)
     func `the forwarding fields are written where no trusted peer has sent them`(
-        _ fields: [String], _ rules: RequestFieldFilter.Rules, _ expected: String
+        _ fields: [String], _ rules: RequestFieldRules, _ expected: String
     ) {
         #expect(rewrite(["Host: a"] + fields, rules)?.forwarding == expected)
     }
@@ -199,9 +199,9 @@ import Testing
             (["X-Forwarded-For: 9"], .isTrusted, true),
             (["X-Forwarded-For: 9", "X-Forwarded-For: 8"], .isTrusted, true), (["X-Forwarded-For: 9"], [], false),
             ([], .isTrusted, false), (["X-Forwarded-Host: b"], .isTrusted, false),
-        ] as [([String], RequestFieldFilter.Rules, Bool)])
+        ] as [([String], RequestFieldRules, Bool)])
     func `a trusted peer's chain is extended, and its line is not copied`(
-        _ fields: [String], _ rules: RequestFieldFilter.Rules, _ expected: Bool
+        _ fields: [String], _ rules: RequestFieldRules, _ expected: Bool
     ) {
         let found = rewrite(["Host: a"] + fields, rules)
         #expect(found?.extendsChain == expected)

@@ -141,7 +141,9 @@ private final class HandedTokens: SharedTokenStoring {
         let client = bench.openClient()
         let exchange = bench.begin(Self.get, on: client.downstream)
         let plan = bench.run { $0.context.snapshot.routeLimits.plans[0] }
-        let wait = LimitWait(plan, 0..<1, needsCaller: false, LimitDecisions(), missing: 1, of: exchange, bench.mailbox)
+        let wait = LimitWait(plan, 0..<1, needsCaller: false, LimitDecisions(), missing: 1) { _ in
+            Issue.record("it is over")
+        }
         bench.run { loop in
             loop.exchanges[exchange].record.limits.enter()
             loop.exchanges[exchange].record.limits.decided = wait

@@ -31,8 +31,7 @@ import Testing
     private func wait(needsCaller: Bool = false) throws -> LimitWait {
         let bench = try LoopBench { $0.limit("some", [.address], RequestRate(count: 1, perSeconds: 1), burst: 1) }
         let plan = bench.run { $0.context.snapshot.routeLimits.plans[0] }
-        return LimitWait(
-            plan, 0..<1, needsCaller: needsCaller, LimitDecisions(), missing: 1, of: .none, bench.mailbox)
+        return LimitWait(plan, 0..<1, needsCaller: needsCaller, LimitDecisions(), missing: 1) { _ in }
     }
 
     /// Of each wait: verified, verified by replaced providers, failed, its limits decided, others', timed out, rerouted,

@@ -72,9 +72,9 @@ import Testing
             ("Remote-User", [], false), ("Remote-User", .isTrusted, true), ("X-Debug", [], true),
             ("X-Debug", .hasRemovals, false), ("X-Auth-Any", .isTrusted, false), ("Expect", .keepsExpect, false),
             ("Authorization", .keepsOwnTokens, false), ("Host", .keepsHost, false),
-        ] as [(String, RequestFieldFilter.Rules, Bool)])
+        ] as [(String, RequestFieldRules, Bool)])
     func `the rules of the head decide about a trailer, too, except for known fields`(
-        _ name: String, _ rules: RequestFieldFilter.Rules, _ expected: Bool
+        _ name: String, _ rules: RequestFieldRules, _ expected: Bool
     ) throws {
         let bench = UpstreamHeadBench(remove: ["x-debug"])
         var line = ByteBuffer()

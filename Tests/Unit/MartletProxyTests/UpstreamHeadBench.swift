@@ -12,7 +12,7 @@ struct UpstreamHeadBench {
     /// What an upstream got, and what the exchange stores.
     struct Outcome {
         let text: String
-        let rules: RequestFieldFilter.Rules
+        let rules: RequestFieldRules
         /// The `Host` line that the gateway wrote, without its line break; empty where it wrote none.
         let hostLine: String
         /// Lower-case names, comma-separated.

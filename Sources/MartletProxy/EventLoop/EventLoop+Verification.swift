@@ -40,7 +40,8 @@ extension EventLoop {
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
             trace: loop.context.tracing.isOn
                 ? RequestTracing.beginVerification(of: exchange, &loop.exchanges, &loop.context) : nil)
-        loop.suspend(exchange, for: request.isProof ? .proof : .verification, until: deadline)
+        loop.exchanges.suspend(
+            exchange, for: request.isProof ? .proof : .verification, until: deadline, &loop.downstreams, &loop.context)
         if !authenticator.enqueue(job) { loop.verifier.submit(job) }
     }
 
@@ -140,40 +141,5 @@ extension EventLoop {
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
                 client: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
                 request: provider?.facts(of: loop.exchanges[exchange].record.texts, head: head)))
-    }
-}
-
-extension RequestFacts {
-    /// The request as the gateway routes it.
-    /// - Parameter head: all of it, for a provider that reads it.
-    init(_ texts: borrowing RequestTexts, head: ReceivedHead? = nil) {
-        self = unsafe RequestFacts(
-            method: String(decoding: texts.method, as: UTF8.self), host: String(decoding: texts.host, as: UTF8.self),
-            path: String(decoding: texts.path, as: UTF8.self), head: head)
-    }
-}
-
-extension Verifier.Target {
-    /// What a provider gets of a request.
-    func facts(of texts: borrowing RequestTexts, head: ReceivedHead? = nil) -> RequestFacts? {
-        switch self {
-        case .provider(let handle): handle.facts(of: texts, head: head)
-        case .sessions, .proof: nil
-        }
-    }
-
-    /// Whether it needs the whole head.
-    var readsHead: Bool {
-        switch self {
-        case .provider(let handle): handle.readsHead
-        case .sessions, .proof: false
-        }
-    }
-}
-
-extension ProviderHandle {
-    /// What the provider gets of a request; `nil` if it does not ask for it.
-    func facts(of texts: borrowing RequestTexts, head: ReceivedHead? = nil) -> RequestFacts? {
-        reuseKey == nil ? nil : RequestFacts(texts, head: head)
     }
 }

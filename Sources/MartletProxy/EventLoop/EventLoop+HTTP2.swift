@@ -132,8 +132,4 @@ extension EventLoop {
         loop.closeIfFinished(downstream, streams)
     }
 
-    /// Releases the sessions of connections that were closed in this iteration: nothing refers to them any more.
-    mutating func freeClosedSessions() {
-        while let session = loop.context.schedule.closedSessions.popLast() { session.free() }
-    }
 }

@@ -71,23 +71,26 @@ extension RequestForwarder {
                 || loop.exchanges[exchange].forwarding.pend(breaker, for: network, at: loop.now)
         else { return loop.reject(exchange, .breakerOpen("upstream.too_many_pending")) }
         let deadline = loop.exchanges[exchange].forwarding.pendingUntil
-        wait(exchange, .connection, until: deadline, avoiding: avoiding, for: network, &loop)
+        wait(
+            exchange, .connection, until: deadline, avoiding: avoiding, for: network, &loop.exchanges,
+            &loop.downstreams, &loop.waiting)
     }
 
     /// Has a request wait; its body is not read meanwhile.
     static func wait(
         _ exchange: Handle<Exchange>, _ reason: DelayedRequests.Reason, until deadline: Int64,
-        avoiding: EndpointIndex, for network: ClientNetwork? = nil, _ loop: inout LoopState
+        avoiding: EndpointIndex, for network: ClientNetwork? = nil, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ waiting: inout DelayedRequests
     ) {
-        loop.exchanges[exchange].forwarding.stopCarrying()
-        loop.exchanges[exchange].forwarding.isWaiting = true
-        loop.exchanges[exchange].responder = .upstream
-        if !loop.exchanges[exchange].body.isComplete {
-            loop.downstreams[loop.exchanges[exchange].downstream].isPaused = true
+        exchanges[exchange].forwarding.stopCarrying()
+        exchanges[exchange].forwarding.isWaiting = true
+        exchanges[exchange].responder = .upstream
+        if !exchanges[exchange].body.isComplete {
+            downstreams[exchanges[exchange].downstream].isPaused = true
         }
-        loop.waiting.add(
+        waiting.add(
             DelayedRequests.Entry(
-                exchange: exchange, cluster: loop.exchanges[exchange].forwarding.cluster, avoiding: avoiding,
+                exchange: exchange, cluster: exchanges[exchange].forwarding.cluster, avoiding: avoiding,
                 reason: reason, deadline: deadline, network: network))
     }
 
@@ -102,7 +105,7 @@ extension RequestForwarder {
         }
         var isFull = false
         for cluster in loop.waiting.pendingClusters {
-            if hasRoom(cluster, &loop) {
+            if hasRoom(cluster, &loop.upstreams, &loop.waiting, &loop.context) {
                 resumePending(of: cluster, &loop)
             } else if loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker?.hasConnection == false {
                 isFull = true
@@ -116,24 +119,29 @@ extension RequestForwarder {
 
     /// Closes an idle connection of each upstream that has as many as it may have, while requests of other loops wait
     /// for one and none of this loop does.
-    static func yieldConnections(_ loop: inout LoopState) {
-        for cluster in loop.upstreams.directory.clusterOfUpstream {
-            guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker,
+    static func yieldConnections(
+        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext, _ waiting: inout DelayedRequests
+    ) {
+        for cluster in upstreams.directory.clusterOfUpstream {
+            guard let breaker = upstreams.directory.clusters[Int(cluster)].upstream.breaker,
                 breaker.pending.current > 0, !breaker.hasConnection,
-                !loop.waiting.pendingClusters.contains(cluster),
-                let idle = loop.upstreams.idleConnection(of: cluster)
+                !waiting.pendingClusters.contains(cluster),
+                let idle = upstreams.idleConnection(of: cluster)
             else { continue }
-            loop.upstreams.close(idle, &loop.context)
+            upstreams.close(idle, &context)
         }
     }
 
     /// Whether a request that waits for a connection of an upstream may find one. Few that wait would cost a turn of the
     /// loop little; many of one client must not cost it much.
-    private static func hasRoom(_ cluster: ClusterIndex, _ loop: inout LoopState) -> Bool {
-        guard let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
-        guard loop.waiting.mayCarryMore(cluster, carried: breaker.carried.current, at: loop.now) else { return false }
-        return breaker.hasConnection || loop.upstreams.idleConnection(of: cluster) != nil
-            || loop.upstreams.directory.clusters[Int(cluster)].hasStreams
+    private static func hasRoom(
+        _ cluster: ClusterIndex, _ upstreams: inout UpstreamConnections, _ waiting: inout DelayedRequests,
+        _ context: inout LoopContext
+    ) -> Bool {
+        guard let breaker = upstreams.directory.clusters[Int(cluster)].upstream.breaker else { return true }
+        guard waiting.mayCarryMore(cluster, carried: breaker.carried.current, at: context.now) else { return false }
+        return breaker.hasConnection || upstreams.idleConnection(of: cluster) != nil
+            || upstreams.directory.clusters[Int(cluster)].hasStreams
     }
 
     /// Sends the requests of each network until one has to wait again, and leaves the others where they were.

@@ -110,8 +110,9 @@ package struct EventLoop: ~Copyable {
         while true {
             let timeout = hasWork ? 0 : loop.context.schedule.wait(now: loop.now, idle: idleWait)
             let count = loop.context.poller.wait(milliseconds: timeout)
-            readClocks()
-            if loop.context.overload.isWatched { OverloadControl.begin(&loop, slept: timeout != 0) }
+            // After the clock was set back, cached decisions would stay valid for too long.
+            if loop.context.clock.read() { authenticator.invalidate() }
+            if loop.context.overload.isWatched { loop.context.overload.begin(at: loop.now, slept: timeout != 0) }
             // Upstream connections first: one that was closed, or sent unsolicited bytes, must not be reused.
             for index in 0..<count { dispatch(index, ifUpstream: true) }
             for index in 0..<count { dispatch(index, ifUpstream: false) }
@@ -128,8 +129,8 @@ package struct EventLoop: ~Copyable {
             loop.downstreams.resumeAccepting(&loop.context)
             if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }
             if loop.context.overload.isWatched { OverloadControl.end(&loop, events: count) }
-            freeClosedSessions()
-            releaseTokens()
+            loop.context.schedule.freeClosedSessions()
+            loop.exchanges.releaseTokens(&authenticator)
             reclaimSlots()
             loop.context.logs.access.flush(now: loop.now, isIdle: count == 0)
             if loop.context.tracing.isOn { loop.context.tracing.flush() }
@@ -160,11 +161,6 @@ package struct EventLoop: ~Copyable {
         loop.context.logs.access.isEmpty && !authenticator.hasUnsweptRevocations && loop.downstreams.acceptor.isQuiet
     }
 
-    private mutating func readClocks() {
-        // After the clock was set back, cached decisions would stay valid for too long: invalidate them.
-        if loop.context.clock.read() { authenticator.invalidate() }
-    }
-
     private mutating func dispatch(_ index: Int, ifUpstream isUpstream: Bool) {
         let token = EventToken(raw: loop.context.poller.token(at: index))
         guard (token.kind == .upstream) == isUpstream else { return }
@@ -177,13 +173,6 @@ package struct EventLoop: ~Copyable {
         case .delayProbe: loop.context.overload.probeArrived(at: loop.now)
         case nil: break
         }
-    }
-
-    /// Releases the tokens of exchanges that have ended.
-    private mutating func releaseTokens() {
-        guard !loop.exchanges.endedWithToken.isEmpty else { return }
-        for exchange in loop.exchanges.endedWithToken { authenticator.releaseToken(of: ExchangeID(exchange)) }
-        loop.exchanges.endedWithToken.removeAll(keepingCapacity: true)
     }
 
     /// Frees the slots of what ended in this iteration: until here none has a new owner, so that `isAlive` alone tells
