@@ -41,7 +41,6 @@ struct Exchange: ~Copyable, SlabElement {
     /// What its credential says about the body, and its copy for another upstream.
     var bodyWatch = BodyWatch()
     var trailers = RequestTrailers()
-    var headerRules = ExchangeHeaderRules()
     /// The body for a local handler, or what was reclaimed from a failed upstream connection.
     var heldBody = HeldBody()
     var forwarding = Forwarding()
@@ -78,7 +77,7 @@ struct Exchange: ~Copyable, SlabElement {
         if !suspension.isNone { suspension = .none }
         record.end()
         forwarding.end()
-        headerRules.end()
+        forwarding.headerRules.end()
         response.rules.end()
         heldBody.release()
         bodyWatch.end()

@@ -92,7 +92,7 @@ extension Exchanges {
             guard let exchange = all.handle(at: index), self[exchange].responder == .upstream,
                 !self[exchange].body.isComplete, self[exchange].tunnel.isNone
             else { continue }
-            self[exchange].headerRules.retain(former: former)
+            self[exchange].forwarding.headerRules.retain(former: former)
         }
     }
 

@@ -67,17 +67,26 @@ extension RequestExplainer {
             }
         }
         if credential.provider >= 0 { explanation.provider = snapshot.providers[Int(credential.provider)] }
+        if case .authorized = outcome { explanation.droppedHeaders = authenticator.droppedHeaders }
+        let offersBasic = credential.offersBasic && !hidesBasic(request)
+        try conclude(outcome, principal, route, offersBasic: offersBasic, &explanation)
+    }
+
+    /// Records how a request was decided.
+    private func conclude(
+        _ outcome: Outcome, _ principal: Principal?, _ route: Route, offersBasic: Bool,
+        _ explanation: inout RequestExplanation
+    ) throws(Stop) {
         switch outcome {
         case .authorized(let headers):
             explainPolicy(principal, route, &explanation)
             explanation.headers = headers
-            explanation.droppedHeaders = authenticator.droppedHeaders
             explanation.consumesCredential = principal != nil
         case .rejected(let rejection):
             if case .policy = rejection.cause { explainPolicy(principal, route, &explanation) }
             var cause = ""
             if case .verification(let error, _) = rejection.cause { cause = error.cause.map { "\($0)" } ?? "" }
-            throw Stop(rejection.failure, cause: cause, offersBasic: credential.offersBasic && !hidesBasic(request))
+            throw Stop(rejection.failure, cause: cause, offersBasic: offersBasic)
         // The result of a verification is void only after a reload or a revocation.
         case .pending, .unproven: throw Stop(.authUnavailable("auth.verdict_overtaken"))
         }

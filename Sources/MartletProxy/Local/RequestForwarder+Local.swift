@@ -18,11 +18,6 @@ extension RequestForwarder {
         unsafe beginLocal(exchange, bytes, loop.context.snapshot.handler, &loop)
     }
 
-    /// `builtin:echo` shows the head that was written for the upstream.
-    static func echo(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        unsafe beginLocal(exchange, UnsafeBufferPointer(start: nil, count: 0), EchoHandler.respond, &loop)
-    }
-
     /// Has a handler respond to a request, once that is complete.
     /// - Parameter bytes: the client's head; empty for a handler that gets the one for the upstream.
     static func beginLocal(

@@ -96,7 +96,7 @@ extension Exchange {
     ) {
         let announcedOnly = !goesOverStream(&upstreams)
         unsafe trailers.collect(
-            field, bytes, headerRules, context.snapshot, announcedOnly: announcedOnly)
+            field, bytes, forwarding.headerRules, context.snapshot, announcedOnly: announcedOnly)
     }
 
     /// The same for the trailers of a stream, given as lines.
@@ -105,6 +105,6 @@ extension Exchange {
     ) {
         let announcedOnly = !goesOverStream(&upstreams)
         unsafe trailers.collect(
-            lines: lines, headerRules, context.snapshot, announcedOnly: announcedOnly)
+            lines: lines, forwarding.headerRules, context.snapshot, announcedOnly: announcedOnly)
     }
 }

@@ -21,7 +21,11 @@ extension RequestForwarder {
         if !loop.exchanges[exchange].tunnel.isNone, !loop.exchanges[exchange].carriesUpgrades(&loop.upstreams) {
             return loop.reject(exchange, .upgradeNotCarried)
         }
-        if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
+        if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address {
+            // It shows the head that was written for the upstream.
+            return unsafe beginLocal(
+                exchange, UnsafeBufferPointer(start: nil, count: 0), EchoHandler.respond, &loop)
+        }
         if loop.upstreams.directory.isCounted(endpoint), !mayCarry(exchange, avoiding, &loop) { return }
         loop.exchanges[exchange].fillInHost(endpoint, &loop.upstreams, &loop.context)
         if loop.context.tracing.isOn {

@@ -13,6 +13,8 @@ struct Forwarding: ~Copyable {
     /// For balancing by hash.
     var hash: UInt64 = 0
     var head = UpstreamHead()
+    /// The rules that it was written with, which are those of its trailers, too.
+    var headerRules = ExchangeHeaderRules()
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0
     var idleTimeout: Int64 = 0

@@ -124,7 +124,7 @@ extension RequestRouter {
         }
         if written.isRejected { return .badPath }
         if written.isLoop { return .loop }
-        unsafe lent.pointee.headerRules.begin(route: request.route, rules: written.rules)
+        unsafe lent.pointee.forwarding.headerRules.begin(route: request.route, rules: written.rules)
         return .written
     }
 }

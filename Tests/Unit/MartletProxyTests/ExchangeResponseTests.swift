@@ -15,7 +15,8 @@ import Testing
         bench.advance(milliseconds: 1_000)
         bench.run { loop in
             loop.exchanges[forwarded.exchange].body.isComplete = isComplete
-            loop.exchanges[loop.upstreams[forwarded.upstream].exchange].armResponseTimeout(forwarded.upstream, &loop.upstreams, &loop.context)
+            loop.exchanges[forwarded.exchange].armResponseTimeout(
+                forwarded.upstream, &loop.upstreams, &loop.context)
         }
         #expect(bench.due(forwarded.upstream) == due)
     }

@@ -114,13 +114,13 @@ import Testing
         var exchange = used()
         exchange.record.forwardedClient = Array("198.51.100.9".utf8)
         exchange.record.forwardedNetwork = [UInt8](repeating: 1, count: 16)
-        exchange.headerRules.begin(route: 5, rules: .hasRemovals)
+        exchange.forwarding.headerRules.begin(route: 5, rules: .hasRemovals)
         var piece = ByteBuffer()
         piece.append("abc")
         unsafe exchange.heldBody.append(piece.bytes, upTo: 3)
         exchange.end()
         let (client, network) = (exchange.record.forwardedClient, exchange.record.forwardedNetwork)
-        let (route, isEmpty) = (exchange.headerRules.route, exchange.heldBody.isEmpty)
+        let (route, isEmpty) = (exchange.forwarding.headerRules.route, exchange.heldBody.isEmpty)
         #expect(client == [] && network == [] && route == -1 && isEmpty)
     }
 

@@ -260,7 +260,7 @@ import Testing
         let former = LoopBenchSettings().snapshot()
         let snapshots = bench.run { loop in
             loop.exchanges.retainSnapshotForTrailers(former)
-            return [first, second].map { loop.exchanges[$0].headerRules.formerSnapshot }
+            return [first, second].map { loop.exchanges[$0].forwarding.headerRules.formerSnapshot }
         }
         #expect(snapshots[0] == nil && snapshots[1] === former)
     }
@@ -275,7 +275,7 @@ import Testing
             loop.exchanges[exchanges[1]].tunnel = Handle(index: 0, generation: 0)
             loop.exchanges.retainSnapshotForTrailers(former)
             loop.exchanges[exchanges[1]].tunnel = .none
-            return exchanges.map { loop.exchanges[$0].headerRules.formerSnapshot != nil }
+            return exchanges.map { loop.exchanges[$0].forwarding.headerRules.formerSnapshot != nil }
         }
         #expect(retained == [false, false])
     }

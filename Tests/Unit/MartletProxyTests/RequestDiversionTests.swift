@@ -102,7 +102,7 @@ import Testing
         expected += "X-Request-Id: \(BenchText.requestID(1))\r\n\r\n"
         #expect(forwarded.sent == expected)
         let (rules, route) = bench.run {
-            ($0.exchanges[forwarded.exchange].headerRules.rules, $0.exchanges[forwarded.exchange].headerRules.route)
+            ($0.exchanges[forwarded.exchange].forwarding.headerRules.rules, $0.exchanges[forwarded.exchange].forwarding.headerRules.route)
         }
         // The rules for trailers: no credential was consumed, and the peer is not trusted.
         #expect(route == 1 && rules.isEmpty)

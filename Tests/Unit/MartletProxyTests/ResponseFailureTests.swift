@@ -210,7 +210,9 @@ import Testing
         let forwarded = bench.forward()
         let tick = bench.run { $0.upstreams[forwarded.upstream].timer.scheduled }
         bench.advance(milliseconds: 10_000)
-        bench.run { $0.exchanges[$0.upstreams[forwarded.upstream].exchange].armResponseTimeout(forwarded.upstream, &$0.upstreams, &$0.context) }
+        bench.run {
+            $0.exchanges[forwarded.exchange].armResponseTimeout(forwarded.upstream, &$0.upstreams, &$0.context)
+        }
         bench.advance(milliseconds: 10_016)
         bench.withResponses { $0.timerFired(upstream: forwarded.upstream, tick, &$1) }
         let next = bench.run { $0.upstreams[forwarded.upstream].timer.scheduled }
