@@ -62,6 +62,6 @@ extension Failure {
             _ = writeChallenge(into: &out)
         }
         if kind != .http2 { writeRareFields(into: &out, close: close, strictTransportSeconds) }
-        out.append("\r\n")
+        out.append("\r\n\r\n")
     }
 }

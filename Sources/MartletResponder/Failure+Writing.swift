@@ -13,7 +13,6 @@ extension Failure {
         unsafe writeHead(
             into: &out, bodyBytes: body.count, requestID: requestID, date: date, close: close,
             offersBasic: offersBasic, strictTransportSeconds: strictTransportSeconds)
-        out.append("\r\n")
         unsafe out.append(body.bytes)
     }
 
@@ -22,7 +21,7 @@ extension Failure {
         if let page { body.append(page.body) } else { unsafe writeDocument(into: &body, requestID) }
     }
 
-    /// Writes the head of the response, without the empty line.
+    /// Writes the head of the response.
     package func writeHead(
         into out: inout ByteBuffer, bodyBytes: Int, requestID: UnsafeBufferPointer<UInt8>,
         date: borrowing ByteBuffer, close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0,
@@ -58,7 +57,7 @@ extension Failure {
             }
         }
         writeRareFields(into: &out, close: close, strictTransportSeconds)
-        out.append("\r\n")
+        out.append("\r\n\r\n")
     }
 
     private func writeDocument(into body: inout ByteBuffer, _ requestID: UnsafeBufferPointer<UInt8>) {

@@ -74,7 +74,7 @@ struct Exchange: ~Copyable, SlabElement {
     @inline(__always)
     mutating func end() {
         if responder == .local || responder == .route { local = LocalExchange() }
-        if !suspension.isNone { suspension = .none }
+        if !suspension.isNone { dropSuspension() }
         record.end()
         forwarding.end()
         forwarding.headerRules.end()

@@ -101,7 +101,12 @@ extension Exchange {
         return .process(result)
     }
 
+    // Not in `end`: few exchanges end while they wait.
+    @inline(never)
+    mutating func dropSuspension() { suspension = .none }
+
     /// Has a request whose caller is authorized keep the result of its verification while it waits for limits.
+    @inline(never)
     mutating func keep(_ result: VerificationResult?, epoch: Int) {
         guard let pending = suspension.limits, pending.wait.needsCaller else { return }
         pending.verification = result

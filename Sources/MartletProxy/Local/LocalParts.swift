@@ -19,7 +19,7 @@ enum LocalParts {
         unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             hasLength: false, into: &loop.context.scratch.pending[exchange])
-        loop.exchanges.endHead(of: exchange, from: 0, .own, &loop.context)
+        loop.exchanges.completeHead(of: exchange, .own, &loop.context)
         if loop.exchanges[exchange].request.method == .head {
             loop.sendPending(exchange, isLast: true)
             if loop.exchanges[exchange].isAlive { loop.complete(exchange) }

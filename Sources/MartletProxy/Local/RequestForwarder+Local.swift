@@ -160,7 +160,7 @@ extension RequestForwarder {
         unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        loop.exchanges.endHead(of: exchange, from: 0, loop.exchanges[exchange].isEcho ? .upstream : .own, &loop.context)
+        loop.exchanges.completeHead(of: exchange, loop.exchanges[exchange].isEcho ? .upstream : .own, &loop.context)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

@@ -36,7 +36,7 @@ extension LoopState {
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds,
                 page: page)
         }
-        exchanges.endHead(of: exchange, from: 0, .uncached, &context)
+        exchanges.completeHead(of: exchange, .uncached, &context)
         if exchanges[exchange].request.method != .head {
             unsafe context.scratch.pending[exchange].append(body.bytes)
             exchanges[exchange].record.bytesOut = body.count

@@ -16,6 +16,7 @@ extension Exchange {
         unsafe response.append(trailer: field, in: bytes, isStream: isStream)
     }
 
+    @inline(__always)
     mutating func resumeDownstream(
         _ downstreams: inout DownstreamConnections, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
     ) {

@@ -12,36 +12,33 @@ enum HeadOrigin {
     /// The same, and no cache keeps it.
     case uncached
 
-    @inline(__always)
     var isOwn: Bool { self == .own || self == .uncached }
 }
 
 /// What the route, the limits and the credential of a request add to the head of its response, in one order.
 ///
-/// Whoever writes a head leaves it open: it has no empty line before it comes here.
+/// A head has its end, the empty line, when it comes here; it is taken off, and comes last again.
 extension Exchanges {
-    /// Ends the head that was written for a client.
+    /// Adds to a head what is not its writer's. Few of the heads of upstreams need it.
     /// - Parameter start: where it begins in the pending bytes.
-    @inline(__always)
-    mutating func endHead(
-        of exchange: Handle<Exchange>, from start: Int, _ origin: HeadOrigin, _ context: inout LoopContext
+    @inline(never)
+    mutating func completeHead(
+        of exchange: Handle<Exchange>, from start: Int = 0, _ origin: HeadOrigin, _ context: inout LoopContext
     ) {
-        if origin.isOwn || self[exchange].response.rules.isSet || context.snapshot.editsHeads {
-            completeHead(of: exchange, from: start, origin, &context)
-        }
+        context.scratch.pending[exchange].openHead()
+        addFields(to: exchange, from: start, origin, &context)
         context.scratch.pending[exchange].append("\r\n")
     }
 
-    @inline(never)
-    private mutating func completeHead(
-        of exchange: Handle<Exchange>, from start: Int, _ origin: HeadOrigin, _ context: inout LoopContext
+    private mutating func addFields(
+        to exchange: Handle<Exchange>, from start: Int, _ origin: HeadOrigin, _ context: inout LoopContext
     ) {
         if let rules = self[exchange].response.rules.responseFields {
-            Self.editHead(of: exchange, from: start, &context) { rules.edit($0.span, isOwn: origin.isOwn, into: &$1) }
+            Self.editHead(of: exchange, from: start, &context) { rules.edit($0, isOwn: origin.isOwn, into: &$1) }
         }
         // Behind those, so that no rule of the route removes `Vary` from it.
         if let fields = self[exchange].response.rules.crossOrigin {
-            Self.editHead(of: exchange, from: start, &context) { fields.edit($0.span, isOwn: origin.isOwn, into: &$1) }
+            Self.editHead(of: exchange, from: start, &context) { fields.edit($0, isOwn: origin.isOwn, into: &$1) }
         }
         if origin == .upstreamWithCookies { Self.cutCookies(of: exchange, from: start, &context) }
         if self[exchange].record.limits.isAnnounced {
@@ -62,18 +59,25 @@ extension Exchanges {
     @inline(never)
     static func cutCookies(of exchange: Handle<Exchange>, from start: Int, _ context: inout LoopContext) {
         guard let browser = context.snapshot.browser else { return }
-        Self.editHead(of: exchange, from: start, &context) { $1 = browser.withoutOwnCookies($0) }
+        Self.editHead(of: exchange, from: start, &context) { head, edited in
+            edited = browser.withoutOwnCookies((0..<head.count).map { head[$0] })
+        }
     }
 
     private static func editHead(
         of exchange: Handle<Exchange>, from start: Int, _ context: inout LoopContext,
-        _ edit: (_ head: [UInt8], _ edited: inout [UInt8]) -> Void
+        _ edit: (_ head: Span<UInt8>, _ edited: inout [UInt8]) -> Void
     ) {
-        let head = unsafe Array(context.scratch.pending[exchange].bytes[start...])
+        let head = unsafe UnsafeBufferPointer(rebasing: context.scratch.pending[exchange].bytes[start...])
         var edited: [UInt8] = []
         edited.reserveCapacity(head.count + 256)
-        edit(head, &edited)
+        unsafe edit(head.span, &edited)
         context.scratch.pending[exchange].truncate(to: start)
         context.scratch.pending[exchange].append(edited)
     }
+}
+
+extension ByteBuffer {
+    /// Takes the empty line off the head with which it ends.
+    mutating func openHead() { truncate(to: count &- 2) }
 }

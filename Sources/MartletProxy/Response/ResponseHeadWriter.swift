@@ -5,7 +5,7 @@ internal import MartletResponder
 /// Writes the heads of responses as the client gets them.
 ///
 /// An upstream's fields are forwarded without the hop-by-hop ones, which the parser has left out of the ranges to copy
-/// where it could. A head has no empty line before ``LoopState/endHead(of:from:_:)``. Only this type and `Failure` write `Date`, `Strict-Transport-Security`, `Connection` and
+/// where it could. Only this type and `Failure` write `Date`, `Strict-Transport-Security`, `Connection` and
 /// `X-Request-Id`.
 struct ResponseHeadWriter: Sendable {
     /// The client uses HTTP/1.0.
@@ -46,6 +46,7 @@ struct ResponseHeadWriter: Sendable {
     func writeInterim(_ head: borrowing ResponseHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         unsafe writeStatusLine(head.status, bytes[head.reason], into: &out)
         unsafe copyFields(head.fields, bytes, forwardsLength: false, into: &out)
+        out.append("\r\n")
     }
 
     /// Writes the head of a 101 (Switching Protocols).
@@ -184,11 +185,11 @@ struct ResponseHeadWriter: Sendable {
         }
     }
 
-    /// Writes the last field that each head has.
+    /// Writes the last field of a head, and the empty line after it.
     @inline(__always)
     private func writeRequestID(_ requestID: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         out.append("X-Request-Id: ")
         unsafe out.append(requestID)
-        out.append("\r\n")
+        out.append("\r\n\r\n")
     }
 }

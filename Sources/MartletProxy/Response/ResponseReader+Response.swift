@@ -89,7 +89,6 @@ extension ResponseReader {
             unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeInterim(
                 response, bytes, into: &loop.context.scratch.pending[exchange])
             if response.fields.has(.setCookie) { Exchanges.cutCookies(of: exchange, from: start, &loop.context) }
-            loop.context.scratch.pending[exchange].append("\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
     }
@@ -118,7 +117,7 @@ extension ResponseReader {
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        endHead(exchange, from: start, &loop.exchanges, &loop.context)
+        completeHead(exchange, from: start, &loop.exchanges, &loop.context)
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)

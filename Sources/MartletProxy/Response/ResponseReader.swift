@@ -5,13 +5,22 @@ struct ResponseReader: ~Copyable {
     /// The head of the response that is being started.
     var response = ResponseHead(maximumFields: 256)
 
-    /// Ends the head of an upstream's response.
+    /// Adds to the head of an upstream's response what is not its writer's.
     @inline(__always)
-    func endHead(
+    func completeHead(
         _ exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
     ) {
-        if context.snapshot.editsHeads { SelectedLines.note(status: response.status, exchange, &exchanges, &context) }
-        exchanges.endHead(
+        if exchanges[exchange].response.rules.isSet || context.snapshot.editsHeads {
+            addFields(to: exchange, from: start, &exchanges, &context)
+        }
+    }
+
+    @inline(never)
+    private func addFields(
+        to exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) {
+        SelectedLines.note(status: response.status, exchange, &exchanges, &context)
+        exchanges.completeHead(
             of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream, &context)
     }
 }

@@ -100,6 +100,7 @@ extension RequestRouter {
         unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             LocalResponse(status: 200, fields: [], body: []), date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.pending[exchange])
+        loop.context.scratch.pending[exchange].openHead()
         loop.context.scratch.pending[exchange].append("Cache-Control: no-store\r\n")
         unsafe loop.context.scratch.pending[exchange].append(request.headers)
         unsafe loop.context.snapshot.checks?.appendMissing(
@@ -109,9 +110,10 @@ extension RequestRouter {
                 bytes, route: Int(request.route), consumesCredential: request.consumedCredential, of: exchange,
                 &loop.context)
         }
+        loop.context.scratch.pending[exchange].append("\r\n")
         // The rules of the route are for the API's response.
         loop.exchanges[exchange].response.rules.end()
-        loop.exchanges.endHead(of: exchange, from: 0, .uncached, &loop.context)
+        loop.exchanges.completeHead(of: exchange, .uncached, &loop.context)
         loop.sendCompleteResponse(exchange)
         if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
     }

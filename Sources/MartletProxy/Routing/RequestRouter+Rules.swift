@@ -23,6 +23,7 @@ extension RequestRouter {
 
     /// Has the exchange keep what its route says about the response.
     /// - Returns: whether the route says anything.
+    @inline(never)
     func keepRules(
         of route: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
         _ context: inout LoopContext

@@ -12,6 +12,6 @@ extension ByteBuffer {
         append(sixteenDigits: trace.low)
         append(UInt8(ascii: "-"))
         append(sixteenDigits: span.number)
-        append(isSampled ? "-01\r\n" : "-00\r\n")
+        append(isSampled ? "-01\r\n\r\n" : "-00\r\n\r\n")
     }
 }

@@ -31,8 +31,10 @@ enum RequestTracing {
         let lent = unsafe exchanges.all.address(of: exchange)
         let started = unsafe lent.pointee.record.started
         guard let identity = context.tracing.identity(of: exchange, started: started) else { return }
-        let state = context.tracing.isKept(exchange) ? context.tracing.state(of: exchange) : []
-        unsafe lent.pointee.forwarding.head.append(identity, state: state)
+        if context.tracing.isKept(exchange) {
+            unsafe lent.pointee.forwarding.head.append(traceState: context.tracing.state(of: exchange))
+        }
+        unsafe lent.pointee.forwarding.head.append(identity)
         guard identity.isSampled else { return }
         unsafe noteHead(of: exchange, head, bytes, &exchanges, &downstreams, &context)
     }

@@ -35,7 +35,7 @@ extension ResponseReader {
         unsafe exchanges[exchange].headWriter(&downstreams).writeSwitch(
             response, bytes, to: exchanges.tunnels[exchanges[exchange].tunnel].offer.name.bytes,
             requestID: exchanges[exchange].record.texts.requestID, into: &context.scratch.pending[exchange])
-        endHead(exchange, from: start, &exchanges, &context)
+        completeHead(exchange, from: start, &exchanges, &context)
         exchanges.sendStreamHead(exchange, ends: false, &downstreams, &context)
     }
 }

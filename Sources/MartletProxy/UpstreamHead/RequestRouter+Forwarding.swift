@@ -45,7 +45,6 @@ extension RequestRouter {
                     exchange, head, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             }
         }
-        loop.exchanges[exchange].forwarding.head.end()
         if hasSeveral, loop.context.snapshot.compiledRoutes[route].hasMirror {
             unsafe mirror(exchange, route: route, bytes, &loop.exchanges, &loop.context)
         }

@@ -43,7 +43,7 @@ struct UpstreamHead: ~Copyable {
 
     // MARK: Writing
 
-    /// Takes lines that were written to a buffer, without the empty one, and gives the memory of earlier ones back.
+    /// Takes a head that was written to a buffer, and gives the memory of earlier ones back.
     /// - Parameter hostLine: offsets of the line that gets the endpoint's name, or zeros.
     @inline(__always)
     mutating func take(_ lines: inout ByteBuffer, hostLine: (start: Int, end: Int)) {
@@ -55,20 +55,21 @@ struct UpstreamHead: ~Copyable {
     @inline(__always)
     mutating func takeMemory() -> ByteBuffer { buffer.take() }
 
+    /// Appends what vendors say about its trace, if they do.
+    mutating func append(traceState state: [UInt8]) {
+        guard !state.isEmpty else { return }
+        buffer.openHead()
+        buffer.append("tracestate: ")
+        buffer.append(state)
+        buffer.append("\r\n\r\n")
+    }
+
     /// Appends the context of its trace.
-    mutating func append(_ identity: LoopTracing.Identity, state: [UInt8]) {
-        if !state.isEmpty {
-            buffer.append("tracestate: ")
-            buffer.append(state)
-            buffer.append("\r\n")
-        }
+    mutating func append(_ identity: LoopTracing.Identity) {
+        buffer.openHead()
         buffer.append(traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
         hasSpan = true
     }
-
-    /// Ends it with the empty line.
-    @inline(__always)
-    mutating func end() { buffer.append("\r\n") }
 
     // MARK: For an attempt
 

@@ -18,7 +18,7 @@ enum UpstreamHeadWriter {
         var isLoop = false
     }
 
-    /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields. It is left open, for those of its trace.
+    /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields.
     ///
     /// - Parameters:
     ///   - head: lent `inout`, though it is only read: one that a function borrows is copied for it.
@@ -76,6 +76,7 @@ enum UpstreamHeadWriter {
         unsafe out.append(request.requestID)
         out.append("\r\n")
         unsafe out.append(request.identity)
+        out.append("\r\n")
         result.take(&out, hostLine: hostLine)
         return written
     }

@@ -40,7 +40,6 @@ import Testing
         case .upgrade:
             unsafe writer.writeSwitch(head, input.bytes, to: name.bytes, requestID: texts.bytes, into: &out)
         }
-        out.append("\r\n")
         return String(decoding: out.array, as: UTF8.self).replacing("\r\n", with: ";")
     }
 
@@ -224,7 +223,6 @@ import Testing
         texts.append("r1")
         var out = ByteBuffer()
         unsafe writer.writeLocal(response, date: date, requestID: texts.bytes, into: &out)
-        out.append("\r\n")
         return String(decoding: out.array, as: UTF8.self).replacing("\r\n", with: ";")
     }
 

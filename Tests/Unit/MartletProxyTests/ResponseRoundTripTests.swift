@@ -44,7 +44,6 @@ import Testing
         requestID.append("r1")
         var out = ByteBuffer()
         unsafe writer.write(parsed, input.bytes, framing, date: date, requestID: requestID.bytes, into: &out)
-        out.append("\r\n")
         if !isWhole {
             for text in pieces {
                 var piece = ByteBuffer()

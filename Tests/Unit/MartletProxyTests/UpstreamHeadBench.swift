@@ -148,7 +148,6 @@ struct UpstreamHeadBench {
         var out = UpstreamHead("left from an earlier request".utf8)
         let written = unsafe UpstreamHeadWriter.write(
             request, &head, bytes, from: &origin, snapshot, trailers: &trailers, into: &out)
-        out.end()
         let (result, hostLine) = unsafe (Array(out.bytes), out.hostLine)
         let line = result[hostLine.start..<hostLine.end].dropLast(2)
         return Outcome(

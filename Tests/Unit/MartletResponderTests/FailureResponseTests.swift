@@ -155,7 +155,7 @@ import Testing
             String(decoding: out.array, as: UTF8.self) == """
                 HTTP/1.1 200 OK\r\nContent-Type: application/grpc-web-text+proto\r\nCache-Control: no-store\r
                 Content-Length: 0\r\nGrpc-Status: 8\r\nGrpc-Message: throttled\r\nDate: now\r\nX-Request-Id: r1\r
-                Retry-After: 7\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n
+                Retry-After: 7\r\nStrict-Transport-Security: max-age=9\r\nConnection: close\r\n\r\n
                 """)
         let redirect = Failure.movedToHTTPS(authority: [0x61], path: [0x2F], query: [], port: 443)
         #expect(!redirect.hasStatus(of: .web) && redirect.hasStatus(of: .http2) && failure.hasStatus(of: .web))

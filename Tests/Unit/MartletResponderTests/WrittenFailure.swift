@@ -29,7 +29,6 @@ struct WrittenFailure {
         let date = Self.buffer(Self.date)
         let requestID = Self.buffer("r1")
         unsafe failure.writeStatusHead(as: .http2, into: &out, requestID: requestID.bytes, date: date)
-        out.append("\r\n")
         text = String(decoding: out.array, as: UTF8.self)
     }
 
