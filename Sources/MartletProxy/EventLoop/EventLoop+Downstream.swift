@@ -210,6 +210,7 @@ extension EventLoop {
 
     /// Processes a request that has waited, if this is what it waits for.
     @discardableResult
+    @inline(never)
     mutating func resume(_ exchange: Handle<Exchange>, _ end: Suspension.End) -> Bool {
         guard loop.exchanges.all.contains(exchange) else { return false }
         let downstream = loop.exchanges[exchange].downstream

@@ -77,8 +77,8 @@ extension EventLoop {
     }
 
     /// Verifies some of the inline jobs, after everything else of the iteration, and resumes their requests.
+    @inline(never)
     mutating func verifyInline() {
-        guard !authenticator.isIdle else { return }
         let verifier = loop.context.threads.verifier
         for (job, result) in authenticator.verifyInline(
             by: loop.context.clock.source, others: { verifier.submit($0, verified: $1) })
@@ -88,6 +88,7 @@ extension EventLoop {
     }
 
     /// Resumes the request that waited for a verification.
+    @inline(never)
     mutating func completeVerification(
         _ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult
     ) {

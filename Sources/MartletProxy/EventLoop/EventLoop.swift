@@ -118,7 +118,7 @@ package struct EventLoop: ~Copyable {
             for index in 0..<count { dispatch(index, ifUpstream: false) }
             resumeReady()
             if !loop.context.threads.handshakeQueue.isEmpty { advanceHandshakes() }
-            verifyInline()
+            if !authenticator.isIdle { verifyInline() }
             credentialWatch.sweepRevocations(&loop.exchanges, &authenticator, &loop.context)
             checkExpiries()
             fireTimers()
