@@ -83,9 +83,7 @@ extension DownstreamConnections {
         if exchange.isNone || exchanges[exchange].body.isComplete { armWrite(stream, &context) }
         guard !exchange.isNone, !exchanges[exchange].upstream.isNone else { return }
         let unsent = session.unsent(self[stream].stream.id)
-        if unsent > Watermark.streamHigh
-            || unsent > Watermark.streamLow && session.unsentTotal > Watermark.connectionHigh
-        {
+        if Watermark.pauses(stream: unsent, ofConnection: session.unsentTotal) {
             upstreams[exchanges[exchange].upstream].isPaused = true
         }
     }

@@ -27,7 +27,7 @@ extension LoopState {
                 requestID: exchanges[exchange].record.texts.requestID, date: context.clock.dateText, close: closes,
                 strictTransportSeconds: downstreams[downstream].origin.rules.strictTransportSeconds)
         } else {
-            let page = marks.isEmpty ? ErrorPages.page(of: exchange, failure, in: self) : nil
+            let page = marks.isEmpty ? exchanges[exchange].errorPage(for: failure, context.snapshot) : nil
             unsafe failure.write(page, to: &body, requestID: exchanges[exchange].record.texts.requestID)
             unsafe failure.writeHead(
                 into: &context.scratch.pending[exchange], bodyBytes: body.count,

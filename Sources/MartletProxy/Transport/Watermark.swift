@@ -9,4 +9,11 @@ enum Watermark {
     /// The limit for one stream.
     static let streamHigh = 64 * 1024
     static let streamLow = 16 * 1024
+
+    /// Whether what fills a stream is paused: by what the stream has not sent, or by its share where all streams of the
+    /// connection together have not sent much.
+    @inline(__always)
+    static func pauses(stream unsent: Int, ofConnection total: Int) -> Bool {
+        unsent > streamHigh || unsent > streamLow && total > connectionHigh
+    }
 }

@@ -34,14 +34,3 @@ extension RequestRouter {
         }
     }
 }
-
-extension ErrorPages {
-    /// The page for a failure of a navigation; `nil` for any other request.
-    static func page(of exchange: Handle<Exchange>, _ failure: Failure, in loop: borrowing LoopState) -> ErrorPage? {
-        guard let language = loop.exchanges[exchange].request.navigation.language,
-            let pages = loop.context.snapshot.browser?.errors
-        else { return nil }
-        return pages.page(
-            failure, language, unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self))
-    }
-}
