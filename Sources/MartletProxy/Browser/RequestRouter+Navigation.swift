@@ -1,6 +1,5 @@
 internal import MartletBrowser
 internal import MartletHTTP
-internal import MartletResponder
 
 extension RequestRouter {
     /// Marks a navigation, before anything can be wrong with it: the head is not kept.

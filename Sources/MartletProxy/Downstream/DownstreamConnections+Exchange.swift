@@ -1,14 +1,5 @@
-private import CLinux
-internal import MartletAuthenticator
-internal import MartletConfig
 internal import MartletCore
-internal import MartletHTTP
 internal import MartletHTTP2
-internal import MartletIO
-internal import MartletProvider
-internal import MartletResponder
-internal import MartletRouter
-internal import MartletTLS
 
 /// What concerns a client's connection together with its exchange.
 extension DownstreamConnections {

@@ -1,14 +1,9 @@
-private import CLinux
 internal import MartletAuthenticator
-internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
-internal import MartletResponder
-internal import MartletRouter
-internal import MartletTLS
 
 /// The requests in progress with their responses: what concerns an exchange together with its two connections, which
 /// are lent for the call.

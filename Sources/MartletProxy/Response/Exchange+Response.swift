@@ -1,6 +1,4 @@
-internal import MartletCore
 internal import MartletHTTP
-internal import MartletHTTP2
 internal import MartletRouter
 
 /// The body and the trailers of a response, and back-pressure between the two connections.
