@@ -252,7 +252,7 @@ class Comparison:
         elif not (redirects and self.response.status == 302 and status == 401):
             yield from self.same("check", status, self.response.status)
         code = self.response.document.get("code")
-        if code and name == "refused" and status != 302:
+        if code and name == "refused" and status != 302 and self.response.status != 302:
             yield from self.same("code", self.decision["code"], code)
 
 
