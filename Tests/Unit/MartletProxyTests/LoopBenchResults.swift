@@ -153,7 +153,7 @@ final class BenchEnd {
     /// the other end.
     static func pair() -> (near: Int32, far: BenchEnd) {
         var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let made = unsafe socketpair(AF_UNIX, type, 0, &ends)
         precondition(made == 0, "no sockets")
         var size: Int32 = 32 * 1024

@@ -12,7 +12,7 @@ private final class SocketPair {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         unsafe #expect(socketpair(AF_UNIX, type, 0, &ends) == 0)
         near = ends[0]
         far = ends[1]

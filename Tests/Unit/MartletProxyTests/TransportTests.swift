@@ -15,7 +15,7 @@ private struct Connected: ~Copyable {
 
     init() {
         var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         unsafe #expect(socketpair(AF_UNIX, type, 0, &ends) == 0)
         transport.open(ends[0])
         peer = ends[1]
