@@ -73,7 +73,7 @@ struct Exchange: ~Copyable, SlabElement {
     /// Releases what only some exchanges hold.
     @inline(__always)
     mutating func end() {
-        if responder == .local || responder == .route { local = LocalExchange() }
+        if responder == .local || responder == .route { dropLocal() }
         if !suspension.isNone { dropSuspension() }
         record.end()
         forwarding.end()
@@ -83,8 +83,9 @@ struct Exchange: ~Copyable, SlabElement {
         bodyWatch.end()
     }
 
-    /// Whether the echo responds in place of an upstream.
-    var isEcho: Bool { responder == .local && local.head.isEmpty }
+    // Not in `end`: few exchanges have one.
+    @inline(never)
+    private mutating func dropLocal() { local = LocalExchange() }
 
     /// Whether the request may be sent again after its bytes went out: no body is lost, and the method is idempotent.
     @inline(__always)

@@ -19,13 +19,15 @@ extension RequestForwarder {
     }
 
     /// Has a handler respond to a request, once that is complete.
-    /// - Parameter bytes: the client's head; empty for a handler that gets the one for the upstream.
+    /// - Parameter bytes: the client's head; empty for the echo, which gets the one for the upstream.
+    @inline(never)
     static func beginLocal(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler,
         _ loop: inout LoopState
     ) {
         loop.exchanges[exchange].responder = .local
         loop.exchanges[exchange].local.head = unsafe Array(bytes)
+        loop.exchanges[exchange].local.isEcho = bytes.isEmpty
         loop.exchanges[exchange].local.handler = handler
         if loop.exchanges[exchange].body.isComplete { return startLocal(exchange, &loop) }
         guard loop.exchanges[exchange].request.expectsContinue else { return }
@@ -56,8 +58,8 @@ extension RequestForwarder {
         _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
         _ context: inout LoopContext
     ) -> LocalRequest? {
-        let head = exchanges[exchange].local.head
-        guard head.isEmpty else {
+        guard exchanges[exchange].local.isEcho else {
+            let head = exchanges[exchange].local.head
             return unsafe head.withUnsafeBufferPointer {
                 unsafe localRequest(exchange, $0, isEcho: false, &exchanges, &downstreams, &context)
             }
@@ -160,7 +162,8 @@ extension RequestForwarder {
         unsafe loop.exchanges[exchange].headWriter(&loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
-        loop.exchanges.completeHead(of: exchange, loop.exchanges[exchange].isEcho ? .upstream : .own, &loop.context)
+        loop.exchanges.completeHead(
+            of: exchange, loop.exchanges[exchange].local.isEcho ? .upstream : .own, &loop.context)
         if loop.exchanges[exchange].request.method != .head {
             loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count

@@ -129,6 +129,9 @@ import Testing
         var exchange = Exchange()
         exchange.responder = responder
         exchange.local.handler = { _ in LocalResponse(status: 204, fields: [], body: []) }
+        // One that responds without the client's head, as the health of a listener does, is no echo.
+        let isEcho = exchange.local.isEcho
+        #expect(!isEcho)
         exchange.end()
         let hasHandler = exchange.local.handler != nil
         #expect(hasHandler == keepsHandler)
