@@ -98,12 +98,6 @@ let rooms: [Room] = [
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "MartletTracing", "CHiredis"]),
     Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
-    Room(name: "MartletTraffic", imports: ["MartletCore"]),
-    Room(
-        name: "MartletUpstreams",
-        imports: [
-            "MartletCore", "MartletHTTP", "MartletIO", "MartletFetch", "MartletTraffic", "CCares", "CLinux", "CCurl",
-        ]),
     Room(
         name: "MartletProvider",
         imports: [
@@ -111,6 +105,12 @@ let rooms: [Room] = [
             "CMartletPlugin",
         ],
         isPublic: true),
+    Room(name: "MartletTraffic", imports: ["MartletCore", "MartletProvider"]),
+    Room(
+        name: "MartletUpstreams",
+        imports: [
+            "MartletCore", "MartletHTTP", "MartletIO", "MartletFetch", "MartletTraffic", "CCares", "CLinux", "CCurl",
+        ]),
     Room(
         name: "MartletProviderTesting", imports: ["MartletCore", "MartletJSON", "MartletProvider"],
         testImports: ["MartletConfig"]),
@@ -154,12 +154,32 @@ let rooms: [Room] = [
         ]),
     Room(name: "MartletPages", imports: ["MartletCore"], isSmall: true),
     Room(
+        name: "MartletDecisions",
+        imports: [
+            "MartletCore", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2", "MartletIO",
+            "MartletBrowser", "MartletTraffic", "MartletUpstreams", "MartletTracing", "MartletProvider",
+            "MartletRouter", "MartletResponder", "MartletAuthenticator",
+        ],
+        testImports: ["MartletDecisionsTesting"]),
+    Room(
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS",
             "MartletHTTP2", "MartletIO", "MartletBrowser", "MartletTraffic", "MartletUpstreams", "MartletTracing",
-            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "CLinux",
-        ]),
+            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletDecisions",
+            "CLinux",
+        ],
+        testImports: ["MartletDecisionsTesting"]),
+    Room(
+        name: "MartletExplain",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletBrowser",
+            "MartletTraffic",
+            "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletDecisions",
+            "MartletProxy",
+        ],
+        isSmall: true,
+        testImports: ["MartletDecisionsTesting"]),
     .plugin("AppleProvider", ["MartletJOSE"]),
     .plugin("WeChatProvider"),
     .plugin("PasswordProvider"),
@@ -209,7 +229,9 @@ let rooms: [Room] = [
             "MartletIO", "MartletFetch", "MartletUpstreams", "MartletTracing", "MartletRedis", "MartletProvider",
             "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession", "MartletIdentities",
             "MartletBrowser", "MartletTraffic", "MartletRouter", "MartletResponder", "MartletAuthenticator",
-            "MartletPages", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux", "CStart",
+            "MartletPages", "MartletDecisions", "MartletProxy", "MartletExplain", "MartletSignIn", "MartletAdmin",
+            "CLinux",
+            "CStart",
         ],
         isSmall: true,
         testImports: ["MartletHTTP2", "MartletProviderTesting", "BundledProviders", "AppleProvider"]),
@@ -218,7 +240,8 @@ let rooms: [Room] = [
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletFetch",
             "MartletRedis", "MartletProvider", "MartletEvents", "MartletAudit", "MartletAccounts", "MartletSession",
-            "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
+            "MartletIdentities", "MartletRouter", "MartletResponder", "MartletDecisions", "MartletProxy",
+            "MartletExplain", "MartletSignIn",
             "MartletSimulator", "MartletAdmin", "MartletServer", "MartletPlugins",
             "CLinux", "CCurl",
         ],
@@ -232,6 +255,13 @@ let rooms: [Room] = [
             "MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletRedis", "MartletSession",
         ],
         path: "Tests/SessionSupport", tests: false),
+    Room(
+        name: "MartletDecisionsTesting",
+        imports: [
+            "MartletTesting", "MartletCore", "MartletConfig", "MartletBrowser", "MartletTraffic", "MartletUpstreams",
+            "MartletProvider", "MartletRouter", "MartletResponder", "MartletDecisions",
+        ],
+        path: "Tests/DecisionsSupport", tests: false),
 ]
 
 /// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard,

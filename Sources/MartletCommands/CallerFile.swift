@@ -1,6 +1,6 @@
 internal import MartletCore
+internal import MartletExplain
 internal import MartletJSON
-internal import MartletProxy
 
 /// The file of `explain --as`: the assumed caller, as JSON.
 ///

@@ -3,8 +3,8 @@ internal import MartletAccounts
 internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletExplain
 internal import MartletProvider
-internal import MartletProxy
 internal import MartletRedis
 internal import MartletServer
 

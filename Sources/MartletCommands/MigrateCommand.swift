@@ -1,6 +1,7 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletEvents
 internal import MartletIdentities
 internal import MartletJSON

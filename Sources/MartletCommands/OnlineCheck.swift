@@ -2,9 +2,9 @@ private import CLinux
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 internal import MartletProvider
-internal import MartletProxy
 internal import MartletRedis
 internal import MartletServer
 

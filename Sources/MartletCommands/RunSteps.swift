@@ -1,4 +1,5 @@
 private import CLinux
+internal import MartletDecisions
 
 /// The state machine of `martlet run`: events in, steps out, without I/O and clocks.
 struct RunSteps {

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer

@@ -1,6 +1,7 @@
 internal import MartletAccounts
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletDecisions
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer

@@ -15,7 +15,7 @@ ENFORCED = {
 }
 
 # The modules that a request runs through on the event loop: MartletProxy, and every module that is cut out of it.
-REQUEST_PATH = {"MartletProxy", "MartletAuthenticator", "MartletResponder"}
+REQUEST_PATH = {"MartletProxy", "MartletDecisions", "MartletAuthenticator", "MartletResponder"}
 
 PATH = re.compile(r"(?:Sources|Plugins|Tests/Unit)/([^/]+)/|Tests/(\w+)/")
 

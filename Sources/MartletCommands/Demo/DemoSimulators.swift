@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletDecisions
 internal import MartletIO
 internal import MartletProxy
 internal import MartletResponder

@@ -17,3 +17,26 @@
         }
     }
 }
+
+extension BodyFraming {
+    /// Whether there is no body.
+    @inlinable package var isEmpty: Bool {
+        switch self {
+        case .none: true
+        case .length(let count): count == 0
+        case .chunked, .untilClose: false
+        }
+    }
+
+    /// Whether the length is unknown from the head.
+    @inlinable package var isUnbounded: Bool {
+        switch self {
+        case .none, .length: false
+        case .chunked, .untilClose: true
+        }
+    }
+
+    @inlinable package var isNone: Bool { if case .none = self { true } else { false } }
+    @inlinable package var isChunked: Bool { if case .chunked = self { true } else { false } }
+    @inlinable package var isUntilClose: Bool { if case .untilClose = self { true } else { false } }
+}

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// What access lines of one loop have of their requests that is gone when these end; kept only where a plan needs it.

@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletDecisions
 
 /// Decides which access lines of one loop are written.
 struct AccessSampling {

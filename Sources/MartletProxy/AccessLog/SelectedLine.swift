@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 
 /// Everything that an access line with selected fields may have, besides the texts of its request.
 struct SelectedLine {

@@ -1,3 +1,5 @@
+internal import MartletDecisions
+
 /// How an exchange ends whose credential has ended before it.
 struct CredentialTermination {
     enum Action: Equatable {

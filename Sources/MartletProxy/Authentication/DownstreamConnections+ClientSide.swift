@@ -1,3 +1,5 @@
+internal import MartletDecisions
+
 extension DownstreamConnections {
     /// What the connection of a request says about its client.
     /// - Parameter hasCertificate: whether the certificate of the handshake is of use.

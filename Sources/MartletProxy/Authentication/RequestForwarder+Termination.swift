@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 
 /// The end of an exchange whose credential has ended: a tunnel, a call, a body or a response.

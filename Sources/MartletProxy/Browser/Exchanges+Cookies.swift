@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletBrowser
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletProvider
 
 /// The cookies that responses set.

@@ -1,4 +1,5 @@
 internal import MartletBrowser
+internal import MartletDecisions
 internal import MartletHTTP
 
 extension RequestRouter {

@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletProvider
+internal import MartletTraffic
 private import Synchronization
 
 /// The descriptors that requests take for their way to upstreams, over all loops: connections, and pipes.

@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 
 /// Whose connections to upstreams they are, where descriptors get scarce.

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 
 /// What a loop accepts from, which connections it admits, and when it registers them with the poller.
 struct Acceptor: ~Copyable {

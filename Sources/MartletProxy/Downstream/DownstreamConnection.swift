@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletIO
 internal import MartletResponder
@@ -19,28 +20,11 @@ struct DownstreamConnection: ~Copyable, SlabElement {
         case stream
     }
 
-    enum Phase: UInt8 {
-        /// Waiting for the PROXY protocol header.
-        case proxyHeader
-        /// The TLS handshake is in progress.
-        case handshake
-        /// Waiting for a request head, or in the middle of one.
-        case head
-        /// The head is in `input` while the request waits (``Suspension``).
-        case waiting
-        /// A request is in progress: its body is received, or its response is sent.
-        case exchange
-        /// Answered and closed for writing; input is discarded for a moment, so that the response arrives.
-        case lingering
-        /// An HTTP/2 connection, which carries frames.
-        case frames
-    }
-
     var generation: UInt32 = 0
     var isAlive = false
 
     var kind = Kind.http1
-    var phase = Phase.head
+    var phase = DownstreamPhase.head
     var transport = Transport()
     var handshake = DownstreamHandshake()
     /// Where it comes from, and what its listener says about it.
@@ -129,20 +113,6 @@ struct DownstreamHandshake {
     var clientCertificate: ClientCertificateBytes?
 }
 
-/// Where a downstream connection comes from, and what its listener says about it.
-struct DownstreamOrigin {
-    /// The listener it was accepted from.
-    var listener: Int32 = -1
-    var rules = ListenerRules()
-    /// The listener's own handler, which responds before anything is routed.
-    var handler: ListenerHandler?
-    var address = DownstreamAddress()
-    /// The socket's peer, as it was counted on accept; differs from `address` behind a PROXY protocol header.
-    var peerBytes: [UInt8] = []
-    /// How it was counted on accept.
-    var admission = ConnectionLimit.Admission.counted
-}
-
 /// What a stream of an HTTP/2 connection has that a connection has not.
 struct DownstreamStream {
     /// Its connection, and its stream ID there.
@@ -170,56 +140,5 @@ struct RequestReader: ~Copyable {
         parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
         isReceivingHead = false
         requests = 0
-    }
-}
-
-/// A client's address, with the texts for headers and logs made once per connection.
-struct DownstreamAddress {
-    /// 16 bytes, IPv4 mapped; zeros for a Unix socket.
-    var bytes: [UInt8] = []
-    /// Without port or brackets; `unix` for a Unix socket.
-    var text = AddressText()
-    /// Why the heads of its requests are read before they are routed; none for most.
-    var marks: Marks = []
-    /// The client's own port; 0 where it is unknown.
-    var port: UInt16 = 0
-    /// The peer connected through a Unix socket.
-    var isUnix = false
-    /// It was logged that its forwarding fields are ignored.
-    var isReported = false
-
-    /// What is read of the heads of its requests.
-    struct Marks: OptionSet {
-        let rawValue: UInt8
-
-        /// What the peer says about the client, as it is in `trusted_proxies`.
-        static let trusted = Marks(rawValue: 1)
-        /// What access lines have of them.
-        static let noted = Marks(rawValue: 2)
-    }
-
-    init(
-        bytes: [UInt8] = [], text: AddressText = AddressText(), isTrusted: Bool = false, isNoted: Bool = false,
-        port: UInt16 = 0, isUnix: Bool = false
-    ) {
-        self.bytes = bytes
-        self.text = text
-        marks = isTrusted ? .trusted : []
-        if isNoted { marks.insert(.noted) }
-        self.port = port
-        self.isUnix = isUnix
-    }
-
-    /// Whether the peer is in `trusted_proxies`.
-    @inline(__always)
-    var isTrusted: Bool {
-        get { marks.contains(.trusted) }
-        set { if newValue { marks.insert(.trusted) } else { marks.remove(.trusted) } }
-    }
-
-    /// Whether access lines have something of the heads of its requests.
-    var isNoted: Bool {
-        get { marks.contains(.noted) }
-        set { if newValue { marks.insert(.noted) } else { marks.remove(.noted) } }
     }
 }

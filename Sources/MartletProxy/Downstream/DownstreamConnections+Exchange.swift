@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP2
 
 /// What concerns a client's connection together with its exchange.

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP2
 
 /// Responses on streams of HTTP/2.

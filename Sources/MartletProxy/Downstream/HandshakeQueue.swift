@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletProvider
 
 /// Work for connections whose TLS handshake is in progress: the loop does a bounded amount of it in each iteration.

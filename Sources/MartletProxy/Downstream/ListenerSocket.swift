@@ -1,5 +1,6 @@
 package import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 package import MartletResponder
 package import MartletTLS

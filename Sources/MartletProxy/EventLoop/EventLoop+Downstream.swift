@@ -1,6 +1,7 @@
 private import CLinux
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletIO
 internal import MartletResponder

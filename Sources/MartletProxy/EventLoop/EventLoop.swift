@@ -2,6 +2,7 @@ private import CLinux
 package import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
+package import MartletDecisions
 internal import MartletHTTP
 package import MartletIO
 internal import MartletRouter

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 
 /// Deadlines of an exchange, which its two connections keep.
 extension Exchange {
@@ -34,5 +35,14 @@ extension Exchange {
     mutating func expectBody(_ downstreams: inout DownstreamConnections, _ context: inout LoopContext) {
         body.expect()
         armBody(&downstreams, &context)
+    }
+}
+
+extension Exchange {
+    /// Whether the client waits for 100 (Continue), and neither the upstream nor the gateway has sent it.
+    @inline(__always)
+    var awaitsContinue: Bool {
+        request.expectsContinue && !request.hasContinued && body.count == 0 && responder == .upstream
+            && !response.hasStarted
     }
 }

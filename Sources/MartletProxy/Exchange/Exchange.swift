@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletResponder
 

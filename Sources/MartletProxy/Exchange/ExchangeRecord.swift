@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// What the access log, the metrics and the limits of its route count of an exchange.

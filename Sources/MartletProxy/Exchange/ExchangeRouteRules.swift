@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletResponder
 
 /// What an exchange keeps of its route until its response's head; few routes have any of it.

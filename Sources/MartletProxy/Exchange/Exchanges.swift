@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
@@ -186,3 +187,5 @@ extension Exchange {
             isRevoked: isRevoked, grace: credential.expiryGrace, at: context.now)
     }
 }
+
+extension Tunnel: SlabElement {}

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// The texts of a request for logs and headers: its ID, its client, its method, its host, its path, and its caller.

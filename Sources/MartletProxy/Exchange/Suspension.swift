@@ -1,5 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
+internal import MartletHTTP
 internal import MartletProvider
 
 /// What a request waits for before it is processed, and what it keeps meanwhile.

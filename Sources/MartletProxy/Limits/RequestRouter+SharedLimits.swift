@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletTraffic
 
 /// Counts requests in the store, where a route has limits that are shared.

@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletProvider
 internal import MartletResponder

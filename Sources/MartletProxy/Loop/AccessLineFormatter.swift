@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 
 /// Formats the access lines of one loop, and collects them in batches.
 ///

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 
 /// Writes the access log of one loop, in the format that its sink has.
 struct AccessLogWriter: ~Copyable {

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 
 /// The indices that access records share: records with equal keys differ in their first and last texts only.
 struct AccessKey: Equatable {

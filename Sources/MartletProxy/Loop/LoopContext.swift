@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletIO
 
 /// What every owner of connections and exchanges uses of its loop: the configuration, clocks, deadlines, the poller,

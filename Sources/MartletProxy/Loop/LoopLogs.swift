@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 
 /// The logs of one loop, and the IDs by which they name requests.

@@ -1,6 +1,7 @@
 private import CLinux
 package import MartletAuthenticator
 package import MartletCore
+package import MartletDecisions
 package import MartletIO
 package import MartletResponder
 private import Synchronization

@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 
 /// What is counted of requests by their upstream and by the provider of their credential.

@@ -1,12 +1,5 @@
+internal import MartletDecisions
 internal import MartletResponder
-
-/// Where the counters of a route are.
-struct RouteSlot: Sendable, BitwiseCopyable, Equatable {
-    let rawValue: Int32
-
-    @inline(__always)
-    static var noRoute: RouteSlot { RouteSlot(rawValue: 0) }
-}
 
 /// Statuses and durations of requests, by route.
 struct RouteCounters: ~Copyable {

@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP2
 internal import MartletIO
 

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 
 /// Writing to downstream connections, with back-pressure.
 extension LoopState {

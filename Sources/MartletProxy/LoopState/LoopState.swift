@@ -1,4 +1,5 @@
 internal import MartletAuthenticator
+internal import MartletDecisions
 
 /// The exchanges of a loop and the connections on both sides of them: writes to clients and upstreams, responds in the
 /// gateway's own name, and ends exchanges and connections.

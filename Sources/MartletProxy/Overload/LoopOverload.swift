@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 
 /// What a loop knows of an overload.

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 
 /// Watches the turns of a loop where an overload is configured.

@@ -1,3 +1,5 @@
+internal import MartletDecisions
+
 /// How fast a request's body arrives, and when that is checked: some byte within `body_idle`, and `body_min_rate` on
 /// average.
 struct BodyPace {

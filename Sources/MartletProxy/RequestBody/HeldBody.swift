@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 
 /// The content of a request's body that this process holds: for a local handler, or what was reclaimed from a failed
 /// upstream connection.

@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 
 /// Deadlines of a downstream connection while a request is in progress.

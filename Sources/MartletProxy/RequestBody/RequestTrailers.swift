@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// The trailers of a request: forwarded like fields of a head, unless the gateway gives the field a meaning.

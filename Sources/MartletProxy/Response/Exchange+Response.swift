@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletRouter
 

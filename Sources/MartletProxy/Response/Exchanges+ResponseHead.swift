@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 
 /// Whose response a head is of, which decides what may change in it.
 enum HeadOrigin {

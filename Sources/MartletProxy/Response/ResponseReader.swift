@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// Reads upstream connections: responses with their bodies, and how connections fail.

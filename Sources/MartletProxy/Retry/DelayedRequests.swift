@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletProvider
 
 /// Requests that wait before they are sent to an endpoint, each with a deadline: the time before a retry, or what a

@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// What a request's head says about the exchange.

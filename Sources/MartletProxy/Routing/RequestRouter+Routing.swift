@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletResponder
 internal import MartletRouter
@@ -144,7 +145,7 @@ extension RequestRouter {
     private mutating func respondsToUnusual(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> Bool {
-        if let failure = unsafe Self.rejection(ofUnusual: head, bytes.span, loop.context.snapshot.routes) {
+        if let failure = unsafe loop.context.snapshot.routes.rejection(ofUnusual: head, bytes.span) {
             unsafe reject(exchange, failure, target: bytes, &loop)
             return true
         }
@@ -176,17 +177,6 @@ extension RequestRouter {
         RequestForwarder.respond(
             exchange, LocalResponse(status: 204, fields: rules.preflightFields(isAllowed: isAllowed), body: []), &loop)
         return true
-    }
-
-    /// Why a request with an uncommon method or target form is rejected, if it is.
-    static func rejection(
-        ofUnusual head: borrowing RequestHead, _ bytes: Span<UInt8>, _ routes: RouteTable
-    ) -> Failure? {
-        if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
-        if head.isAsteriskForm { return .noRoute }
-        let isMisspelled =
-            head.method == .other && routes.hasMethodInOtherCase(bytes.extracting(head.methodText.bounds))
-        return isMisspelled ? .head(.methodCase) : nil
     }
 
     /// Rejects a request whose path was not normalized, logging it as received.

@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+internal import MartletDecisions
 
 /// Long bodies in clear text: the kernel moves them from socket to socket, through a pipe (splice(2)).
 ///

@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletResponder
 internal import MartletTracing
 
@@ -6,13 +7,6 @@ internal import MartletTracing
 /// A request that is not sampled has nothing here, unless a trusted proxy has named its trace: what follows from its
 /// handle and its time is worked out again whenever it is asked for.
 struct LoopTracing: ~Copyable {
-    /// The trace of a request, and the span that its upstream gets as parent.
-    struct Identity: BitwiseCopyable {
-        let trace: TraceID
-        let span: SpanID
-        let isSampled: Bool
-    }
-
     /// An attempt to send a request to an endpoint.
     struct Attempt {
         let id: SpanID
@@ -89,13 +83,13 @@ struct LoopTracing: ~Copyable {
     /// - Parameter started: when it began.
     /// - Returns: `nil` where requests are not traced.
     @inline(__always)
-    func identity(of exchange: Handle<Exchange>, started: Int64) -> Identity? {
+    func identity(of exchange: Handle<Exchange>, started: Int64) -> TraceIdentity? {
         guard let sampler else { return nil }
         let (trace, span) = source.ids(ofRequest: exchange.raw, at: started)
         guard isKept(exchange), let parent = entries[exchange.offset].parent else {
-            return Identity(trace: trace, span: span, isSampled: sampler.samples(trace))
+            return TraceIdentity(trace: trace, span: span, isSampled: sampler.samples(trace))
         }
-        return Identity(trace: parent.trace, span: span, isSampled: parent.isSampled)
+        return TraceIdentity(trace: parent.trace, span: span, isSampled: parent.isSampled)
     }
 
     /// `tracestate` of a request's parent; may be empty.

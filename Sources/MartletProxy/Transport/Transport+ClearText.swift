@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import MartletDecisions
 
 extension Transport {
     /// What a client gets that has sent a request in clear text to a port with TLS (RFC 9110 §15.5.1).

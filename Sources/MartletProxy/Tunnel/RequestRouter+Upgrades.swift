@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletResponder
 internal import MartletRouter
 

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletResponder
 internal import MartletTraffic

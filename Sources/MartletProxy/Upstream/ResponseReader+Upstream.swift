@@ -1,4 +1,6 @@
 internal import MartletCore
+internal import MartletDecisions
+internal import MartletHTTP
 internal import MartletIO
 internal import MartletResponder
 internal import MartletTLS

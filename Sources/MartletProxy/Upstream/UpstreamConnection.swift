@@ -1,32 +1,15 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletTLS
 
 /// One connection to an upstream endpoint, or one stream of an HTTP/2 connection to it.
 // lint:large-type what a connection is counted by stands beside the state that decides when it is counted out
 struct UpstreamConnection: ~Copyable, SlabElement {
-    enum Kind: UInt8 {
-        /// A connection that carries one request after the other.
-        case http1
-        /// A connection whose streams carry the requests.
-        case http2
-        /// One stream of such a connection.
-        case stream
-    }
-
-    enum Phase: UInt8 {
-        case connecting
-        /// Connected; the TLS handshake is in progress.
-        case handshake
-        case idle, awaitingHead, body
-        /// An HTTP/2 connection, which carries frames.
-        case frames
-    }
-
     var generation: UInt32 = 0
     var isAlive = false
 
-    var kind = Kind.http1
-    var phase = Phase.connecting
+    var kind = UpstreamKind.http1
+    var phase = UpstreamPhase.connecting
     var transport = Transport()
     /// Of an HTTP/2 connection: its framing and streams.
     var streams: UpstreamHTTP2State?
@@ -59,7 +42,7 @@ struct UpstreamConnection: ~Copyable, SlabElement {
     /// What it has of the descriptors.
     var descriptor = DescriptorCharge()
 
-    mutating func open(fd: Int32, kind: Kind, endpoint: EndpointIndex, connected: Bool) {
+    mutating func open(fd: Int32, kind: UpstreamKind, endpoint: EndpointIndex, connected: Bool) {
         self.kind = kind
         self.endpoint = endpoint
         phase = connected ? .idle : .connecting

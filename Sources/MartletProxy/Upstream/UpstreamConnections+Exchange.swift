@@ -1,6 +1,7 @@
 private import CLinux
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO

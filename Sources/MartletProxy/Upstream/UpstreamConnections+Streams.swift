@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP2
 
 /// HTTP/2: streams are slots of their own, which refer to their connection.

@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
@@ -54,7 +55,7 @@ extension UpstreamConnections {
     /// Starts connecting to an endpoint.
     /// - Parameter charge: the descriptor that was taken for it.
     mutating func connect(
-        to endpoint: EndpointIndex, _ kind: UpstreamConnection.Kind, _ charge: DescriptorCharge,
+        to endpoint: EndpointIndex, _ kind: UpstreamKind, _ charge: DescriptorCharge,
         _ context: inout LoopContext
     ) -> Result<Handle<UpstreamConnection>, Failure> {
         var charge = charge

@@ -1,4 +1,5 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletTraffic
 
 /// Which endpoint gets a request, and what its outcome says of the endpoint.

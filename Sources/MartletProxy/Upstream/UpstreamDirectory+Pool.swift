@@ -1,3 +1,5 @@
+internal import MartletDecisions
+
 /// The idle connections of the endpoints.
 extension UpstreamDirectory {
     /// Idle connections kept per endpoint.

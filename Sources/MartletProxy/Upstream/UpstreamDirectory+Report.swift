@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletIO
 internal import MartletResponder
 internal import MartletTraffic

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 internal import MartletTraffic
 

@@ -1,3 +1,4 @@
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// What the head for an upstream is written from, besides the client's head.

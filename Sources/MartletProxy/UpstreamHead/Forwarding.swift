@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletProvider
 internal import MartletRouter
@@ -88,25 +89,16 @@ struct Forwarding: ~Copyable {
 
 /// What it is balanced by.
 extension Forwarding {
-    /// Sets the hash for balancing, of all values of a header (FNV-1a); 0 without the header, or if it is empty.
+    /// Sets the hash for balancing, of all values of a header.
     @inline(never)
     mutating func setHash(of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
-        var hash = Self.basis
+        var hash = HeaderHash()
         for index in 0..<head.fields.count {
             guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })
             else { continue }
-            hash = unsafe bytes[head.fields[index].value].reduce(hash) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+            unsafe hash.add(bytes[head.fields[index].value].span)
         }
-        self.hash = hash == Self.basis ? 0 : hash
-    }
-
-    /// The hash of no bytes.
-    private static var basis: UInt64 { 0xCBF2_9CE4_8422_2325 }
-
-    /// The same hash of the values of a header, in their order.
-    static func hash(ofValues values: [[UInt8]]) -> UInt64 {
-        let hash = values.joined().reduce(basis) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        return hash == basis ? 0 : hash
+        self.hash = hash.value
     }
 
     /// Sets the hash for balancing, of a client's address, as a split of a route counts it; 0 without one.

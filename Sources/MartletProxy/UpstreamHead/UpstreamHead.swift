@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletTracing
 
 /// The head of a request as an upstream gets it, and how much of it was sent.
@@ -65,7 +66,7 @@ struct UpstreamHead: ~Copyable {
     }
 
     /// Appends the context of its trace.
-    mutating func append(_ identity: LoopTracing.Identity) {
+    mutating func append(_ identity: TraceIdentity) {
         buffer.openHead()
         buffer.append(traceparent: identity.trace, identity.span, isSampled: identity.isSampled)
         hasSpan = true

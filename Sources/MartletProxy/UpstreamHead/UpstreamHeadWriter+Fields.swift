@@ -1,5 +1,6 @@
 internal import MartletBrowser
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletRouter
 

@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 
 /// `Forwarded` of a trusted peer (RFC 7239), which says what `X-Forwarded-*` do.

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletHTTP
 internal import MartletRouter
 
@@ -64,7 +65,7 @@ enum UpstreamHeadWriter {
         } else {
             out.append("Via: 1.1 martlet-")
         }
-        snapshot.pseudonym.writeDigits(into: &out)
+        out.append(snapshot.pseudonym)
         out.append("\r\nX-Forwarded-For: ")
         if filter.extendsForwarded {
             unsafe writeForwardedChain(&filter, &head, bytes, from: origin.address.text, snapshot, into: &out)

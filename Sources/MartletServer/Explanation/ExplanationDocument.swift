@@ -1,5 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
+internal import MartletExplain
 package import MartletJSON
 internal import MartletProvider
 internal import MartletProxy

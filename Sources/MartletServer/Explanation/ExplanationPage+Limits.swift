@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletExplain
 internal import MartletJSON
-internal import MartletProxy
 internal import MartletRouter
 
 /// The limits of the matching route, which an explanation does not count.

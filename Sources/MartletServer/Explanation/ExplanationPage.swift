@@ -1,7 +1,9 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
+package import MartletExplain
 internal import MartletProvider
-package import MartletProxy
+internal import MartletProxy
 internal import MartletRouter
 
 /// An explanation as text: one label per phase, followed by its aligned lines; it never shows the credential.

@@ -2,8 +2,8 @@ internal import MartletAccounts
 package import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletExplain
 package import MartletJSON
-internal import MartletProxy
 internal import MartletRedis
 
 extension Gateway {

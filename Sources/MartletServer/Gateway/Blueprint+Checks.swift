@@ -1,5 +1,5 @@
 internal import MartletConfig
-internal import MartletProxy
+internal import MartletDecisions
 internal import MartletRouter
 
 /// The endpoint for checks.

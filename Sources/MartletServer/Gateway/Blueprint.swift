@@ -4,7 +4,6 @@ internal import MartletCore
 internal import MartletIdentities
 internal import MartletPages
 package import MartletProvider
-internal import MartletProxy
 package import MartletRedis
 package import MartletRouter
 internal import MartletSignIn

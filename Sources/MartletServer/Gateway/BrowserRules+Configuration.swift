@@ -1,6 +1,6 @@
 internal import MartletBrowser
 internal import MartletConfig
-internal import MartletProxy
+internal import MartletDecisions
 internal import MartletRouter
 internal import MartletSignIn
 

@@ -4,6 +4,7 @@ internal import MartletAudit
 internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
+internal import MartletDecisions
 package import MartletIdentities
 internal import MartletJOSE
 internal import MartletProvider

@@ -1,6 +1,7 @@
 internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletProxy
 internal import MartletResponder
 private import Synchronization

@@ -1,6 +1,7 @@
 package import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 
 extension Gateway {
     /// What the running configuration says, for the admin pages.

@@ -1,6 +1,7 @@
 internal import MartletAdmin
 internal import MartletConfig
 package import MartletCore
+internal import MartletDecisions
 internal import MartletProxy
 
 /// The logs of the gateway: levels, formats, files.

@@ -1,6 +1,7 @@
 package import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 internal import MartletJOSE
 internal import MartletProxy

@@ -3,12 +3,12 @@ internal import MartletAudit
 internal import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
+package import MartletDecisions
 internal import MartletEvents
 internal import MartletFetch
 internal import MartletIdentities
 internal import MartletJOSE
 package import MartletProvider
-package import MartletProxy
 internal import MartletResponder
 internal import MartletRouter
 package import MartletSession
@@ -249,7 +249,7 @@ package struct Graph: Sendable {
 /// The key caches of issuers, which survive reloads that do not change their configuration.
 package final class IssuerKeysRegistry: Sendable {
     /// The configuration of a key cache; caches with equal labels are shared.
-    struct Label: Hashable, Sendable {
+    package struct Label: Hashable, Sendable {
         let provider: String
         let url: String
         let algorithms: Set<SignatureAlgorithm>

@@ -1,5 +1,6 @@
 internal import MartletAuthenticator
 package import MartletCore
+package import MartletDecisions
 internal import MartletIO
 package import MartletProxy
 internal import MartletResponder

@@ -1,6 +1,7 @@
 internal import MartletAudit
 internal import MartletAuthenticator
 package import MartletCore
+internal import MartletDecisions
 internal import MartletFetch
 package import MartletIO
 internal import MartletJOSE

@@ -1,6 +1,5 @@
 private import CLinux
 internal import MartletCore
-internal import MartletProxy
 private import Synchronization
 
 /// Sees whether every event loop, and the threads of tasks, still turn: a thread that waits for none of them and takes no

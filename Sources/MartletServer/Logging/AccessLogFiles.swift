@@ -1,6 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletProxy
+internal import MartletDecisions
 
 /// The files of access lines: each is open as long as a configuration in use names it.
 final class AccessLogFiles: Sendable {

@@ -1,6 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletProxy
+internal import MartletDecisions
 
 /// How the lines of events have the time.
 enum EventTime: Int, Sendable {

@@ -1,7 +1,7 @@
 private import CLinux
 package import MartletConfig
 package import MartletCore
-package import MartletProxy
+package import MartletDecisions
 private import Synchronization
 
 /// Writes log lines to a descriptor or a file on its own thread, so that logging never blocks.

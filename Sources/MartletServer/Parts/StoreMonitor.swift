@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletProxy
 internal import MartletRedis
 

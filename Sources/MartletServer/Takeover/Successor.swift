@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
 private import Synchronization
 

@@ -1,7 +1,7 @@
 internal import MartletAdmin
 internal import MartletConfig
 internal import MartletCore
-internal import MartletProxy
+internal import MartletDecisions
 
 /// The endpoints that the operator has taken out of use, until the gateway ends: a reload keeps those that it has.
 final class DrainedEndpoints: Sendable {

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
-internal import MartletProxy
 internal import MartletUpstreams
 
 /// The health checks of the current configuration: one monitor for the process, which notifies every event loop.

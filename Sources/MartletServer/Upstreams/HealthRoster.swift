@@ -1,7 +1,7 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletFetch
 internal import MartletIO
-internal import MartletProxy
 internal import MartletUpstreams
 
 /// Which endpoints have health checks, and which of them are unhealthy.

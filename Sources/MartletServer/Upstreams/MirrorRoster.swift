@@ -1,7 +1,7 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletFetch
 internal import MartletIO
-internal import MartletProxy
 internal import MartletTraffic
 internal import MartletUpstreams
 

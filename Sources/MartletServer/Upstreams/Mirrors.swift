@@ -1,6 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletProxy
+internal import MartletDecisions
 internal import MartletUpstreams
 
 /// The copies of requests for other upstreams, for all event loops of the process.

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletDecisions
 internal import MartletIO
-internal import MartletProxy
 internal import MartletUpstreams
 
 /// The addresses of upstream host names: looked up again as often as they change, off the event loops.

@@ -1,7 +1,7 @@
 internal import MartletConfig
+internal import MartletDecisions
 internal import MartletFetch
 internal import MartletIO
-internal import MartletProxy
 
 /// The endpoints of an upstream, as transfers that the event loops have no part in reach them.
 extension UpstreamConfiguration {

@@ -1,6 +1,7 @@
 import MartletConfig
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct AcceptorTests {
@@ -99,8 +100,8 @@ import Testing
         UnprovenConnection(waiting: wait, timeouts: Self.timeouts)?.isEvictable(at: now)
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.proxyHeader, .handshake, .head])
-    func `a wait began its timeout before its deadline`(phase: DownstreamConnection.Phase) {
+    @Test(arguments: [DownstreamPhase.proxyHeader, .handshake, .head])
+    func `a wait began its timeout before its deadline`(phase: DownstreamPhase) {
         // All three timeouts are 10 s by default.
         let wait = UnprovenConnection.Wait(phase: phase, deadline: 12 * Self.second)
         #expect(isEvictable(wait, at: 2 * Self.second) == false)
@@ -108,8 +109,8 @@ import Testing
         #expect(isEvictable(UnprovenConnection.Wait(phase: phase), at: .max) == nil)
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.waiting, .lingering, .exchange, .frames])
-    func `other phases are not waits`(phase: DownstreamConnection.Phase) {
+    @Test(arguments: [DownstreamPhase.waiting, .lingering, .exchange, .frames])
+    func `other phases are not waits`(phase: DownstreamPhase) {
         #expect(isEvictable(UnprovenConnection.Wait(phase: phase, deadline: 0), at: Self.second) == nil)
     }
 

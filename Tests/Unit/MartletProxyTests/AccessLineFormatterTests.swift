@@ -2,6 +2,7 @@ import MartletCore
 import Synchronization
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct AccessLineFormatterTests {

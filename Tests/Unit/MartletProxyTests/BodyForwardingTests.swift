@@ -4,6 +4,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// The body of a request on its way to an endpoint.

@@ -6,6 +6,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Long bodies that the kernel moves from socket to socket.

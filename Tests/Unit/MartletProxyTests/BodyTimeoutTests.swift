@@ -4,6 +4,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Deadlines of clients whose request is in progress.

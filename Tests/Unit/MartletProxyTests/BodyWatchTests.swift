@@ -6,6 +6,7 @@ import MartletTesting
 import MartletUpstreams
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Bodies that a credential vouches for` {

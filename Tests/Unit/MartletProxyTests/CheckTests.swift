@@ -1,4 +1,5 @@
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletProvider
 import MartletResponder
@@ -6,6 +7,7 @@ import MartletTesting
 import Testing
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Checks: a trusted proxy asks whether a request may pass.
@@ -14,15 +16,15 @@ import Testing
     private static let empty = "X-Auth-Subject:\r\nX-Auth-Provider:\r\nX-Auth-Email:\r\nX-Assertion:\r\n"
 
     private static func bench(_ checks: ForwardAuthConfiguration = ForwardAuthConfiguration()) throws -> LoopBench {
-        var only = LoopBenchSettings.route("only")
+        var only = SampleSettings.route("only")
         only.upstream = nil
-        var named = LoopBenchSettings.route("named")
+        var named = SampleSettings.route("named")
         named.authentication = .optional(providers: [])
         named.setHeaders = [
             HeaderConfiguration(
                 name: Located("x-route", at: somewhere), value: .attribute(.route), encoding: .percent)
         ]
-        var closed = LoopBenchSettings.route("closed")
+        var closed = SampleSettings.route("closed")
         closed.upstream = nil
         closed.response = .fixed(FixedResponseConfiguration())
         return try LoopBench {
@@ -180,7 +182,7 @@ import Testing
 
     /// Sends checks as one trusted proxy, and returns their responses.
     private static func check(
-        _ lines: [String], fields: String = "", _ change: (inout LoopBenchSettings) -> Void
+        _ lines: [String], fields: String = "", _ change: (inout SampleSettings) -> Void
     ) throws -> [String] {
         let bench = try LoopBench {
             $0.checks = ForwardAuthConfiguration()
@@ -221,7 +223,7 @@ import Testing
     @Test(arguments: [("GET /auth/check/api/x?v=2", 2), ("GET /auth/check/api/x?v=3", 3), ("GET /auth/check/api/x", 3)])
     func `conditions are those of the described request`(_ line: String, _ route: Int) throws {
         func named(_ name: String, _ conditions: [RequestConditionConfiguration]) -> RouteConfiguration {
-            var route = LoopBenchSettings.route("api")
+            var route = SampleSettings.route("api")
             route.name = Self.located(name)
             route.conditions = conditions
             route.setHeaders = [
@@ -241,7 +243,7 @@ import Testing
     @Test(arguments: ["api", nil])
     func `constant headers are identity headers of a check, on public routes too`(_ upstream: String?) throws {
         let texts = try Self.check(["GET /auth/check/constant/x", "GET /auth/check/plain/x"]) {
-            var route = LoopBenchSettings.route("constant")
+            var route = SampleSettings.route("constant")
             route.upstream = upstream.map { Self.located($0) }
             route.setHeaders = [
                 HeaderConfiguration(name: Self.located("X-Env"), value: .constant("prod"), encoding: .percent)
@@ -254,7 +256,7 @@ import Testing
 
     @Test func `neither a timeout nor response headers of a route concern a check`() throws {
         let texts = try Self.check(["GET /auth/check/slow/x", "GET /slow/x"]) {
-            var route = LoopBenchSettings.route("slow")
+            var route = SampleSettings.route("slow")
             route.timeout = .zero
             route.responseHeaders.set = [.init(name: "X-Auth-Subject", value: "root")]
             $0.routes = [route]
@@ -266,7 +268,7 @@ import Testing
 
     @Test func `a rewrite of a route changes nothing about a check`() throws {
         let texts = try Self.check(["GET /auth/check/moved/x"]) {
-            var route = LoopBenchSettings.route("moved")
+            var route = SampleSettings.route("moved")
             route.stripPrefix = Self.located("/moved")
             $0.routes = [route]
         }

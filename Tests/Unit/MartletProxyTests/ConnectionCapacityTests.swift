@@ -7,6 +7,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Connections that have not proven anything yet, and which of them gives way at the limit.
@@ -197,8 +198,8 @@ import Testing
         #expect(!isFreed && bench.isAlive(exchange) && bench.counted().connections.displaced == 0)
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.waiting, .lingering])
-    func `connections in other phases do not give way`(_ phase: DownstreamConnection.Phase) throws {
+    @Test(arguments: [DownstreamPhase.waiting, .lingering])
+    func `connections in other phases do not give way`(_ phase: DownstreamPhase) throws {
         let bench = try LoopBench()
         let client = bench.openClient()
         bench.run { $0.downstreams[client.downstream].phase = phase }

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct ConnectionEndingTests {
@@ -47,7 +48,7 @@ import Testing
 
 @Suite struct HalfCloseTests {
     private func halfClose(
-        in phase: DownstreamConnection.Phase, isTunnel: Bool = false, isRequestComplete: Bool = false,
+        in phase: DownstreamPhase, isTunnel: Bool = false, isRequestComplete: Bool = false,
         hasOutput: Bool = false
     ) -> HalfClose {
         HalfClose(in: phase, isTunnel: isTunnel, isRequestComplete: isRequestComplete, hasOutput: hasOutput)
@@ -57,8 +58,8 @@ import Testing
         arguments: [
             (.proxyHeader, .close), (.handshake, .close), (.lingering, .close), (.frames, .abandon), (.head, .close),
             (.waiting, .wait), (.exchange, .abandon),
-        ] as [(DownstreamConnection.Phase, HalfClose)])
-    func `it depends on the phase`(phase: DownstreamConnection.Phase, expected: HalfClose) {
+        ] as [(DownstreamPhase, HalfClose)])
+    func `it depends on the phase`(phase: DownstreamPhase, expected: HalfClose) {
         #expect(halfClose(in: phase) == expected)
         if phase != .head { #expect(halfClose(in: phase, hasOutput: true) == expected) }
         if phase != .exchange { #expect(halfClose(in: phase, isRequestComplete: true) == expected) }
@@ -84,8 +85,8 @@ import Testing
         arguments: [
             (.proxyHeader, .close), (.handshake, .failHandshake), (.lingering, .close), (.frames, .closeFrames),
             (.head, .close), (.waiting, .endWait), (.exchange, .checkExchange),
-        ] as [(DownstreamConnection.Phase, DownstreamTimeout)])
-    func `it depends on the phase`(phase: DownstreamConnection.Phase, expected: DownstreamTimeout) {
+        ] as [(DownstreamPhase, DownstreamTimeout)])
+    func `it depends on the phase`(phase: DownstreamPhase, expected: DownstreamTimeout) {
         #expect(DownstreamTimeout(in: phase, isStream: false, isReceivingHead: false) == expected)
         guard phase != .head else { return }
         #expect(DownstreamTimeout(in: phase, isStream: true, isReceivingHead: true) == expected)

@@ -1,5 +1,7 @@
+import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct HalfCloseTableTests {
@@ -15,11 +17,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ConnectionRow(.proxyHeader, "cccccccc"), ConnectionRow(.handshake, "cccccccc"),
-        ConnectionRow(.lingering, "cccccccc"), ConnectionRow(.frames, "aaaaaaaa"), ConnectionRow(.head, "ccccFFFF"),
-        ConnectionRow(.waiting, "wwwwwwww"), ConnectionRow(.exchange, "aTPTaTPT"),
+        PhaseRow<DownstreamPhase>(.proxyHeader, "cccccccc"), PhaseRow<DownstreamPhase>(.handshake, "cccccccc"),
+        PhaseRow<DownstreamPhase>(.lingering, "cccccccc"), PhaseRow<DownstreamPhase>(.frames, "aaaaaaaa"),
+        PhaseRow<DownstreamPhase>(.head, "ccccFFFF"),
+        PhaseRow<DownstreamPhase>(.waiting, "wwwwwwww"), PhaseRow<DownstreamPhase>(.exchange, "aTPTaTPT"),
     ])
-    func `a half-close means the same in a phase, whatever else is set`(_ row: ConnectionRow) {
+    func `a half-close means the same in a phase, whatever else is set`(_ row: PhaseRow<DownstreamPhase>) {
         let found = combinations(3).map { flags in
             letter(
                 HalfClose(in: row.phase, isTunnel: flags[0], isRequestComplete: flags[1], hasOutput: flags[2]))
@@ -53,11 +56,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ConnectionRow(.proxyHeader, "cccc"), ConnectionRow(.handshake, "hhhh"), ConnectionRow(.lingering, "cccc"),
-        ConnectionRow(.frames, "ffff"), ConnectionRow(.head, "cWRW"), ConnectionRow(.waiting, "vvvv"),
-        ConnectionRow(.exchange, "xxxx"),
+        PhaseRow<DownstreamPhase>(.proxyHeader, "cccc"), PhaseRow<DownstreamPhase>(.handshake, "hhhh"),
+        PhaseRow<DownstreamPhase>(.lingering, "cccc"),
+        PhaseRow<DownstreamPhase>(.frames, "ffff"), PhaseRow<DownstreamPhase>(.head, "cWRW"),
+        PhaseRow<DownstreamPhase>(.waiting, "vvvv"),
+        PhaseRow<DownstreamPhase>(.exchange, "xxxx"),
     ])
-    func `a deadline means the same in a phase, except before a request`(_ row: ConnectionRow) {
+    func `a deadline means the same in a phase, except before a request`(_ row: PhaseRow<DownstreamPhase>) {
         let found = combinations(2).map { flags in
             letter(DownstreamTimeout(in: row.phase, isStream: flags[0], isReceivingHead: flags[1]))
         }

@@ -2,6 +2,7 @@ import MartletCore
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct CountersTests {

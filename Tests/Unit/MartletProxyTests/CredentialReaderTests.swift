@@ -1,22 +1,24 @@
 import MartletAuthenticator
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import MartletRouter
 import Testing
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Which credential of a request counts.
 @Suite struct CredentialReaderTests {
     private static let snapshot: Snapshot = {
-        var settings = LoopBenchSettings()
+        var settings = SampleSettings()
         settings.browser = .sample
         settings.providers = ["tokens"]
-        var (required, optional) = (LoopBenchSettings.route("required"), LoopBenchSettings.route("optional"))
+        var (required, optional) = (SampleSettings.route("required"), SampleSettings.route("optional"))
         required.authentication = .required(providers: ["tokens"])
         optional.authentication = .optional(providers: ["tokens"])
-        settings.routes = [required, optional, LoopBenchSettings.route("none")]
+        settings.routes = [required, optional, SampleSettings.route("none")]
         return settings.snapshot()
     }()
 

@@ -1,8 +1,10 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Pages of other origins: who they are, and what responses tell them.
@@ -122,7 +124,7 @@ import Testing
     // MARK: In the loop
 
     private static func bench(_ change: (inout RouteConfiguration) -> Void = { _ in }) throws -> LoopBench {
-        var route = LoopBenchSettings.route("ruled")
+        var route = SampleSettings.route("ruled")
         route.methods = ["GET", "POST"]
         route.crossOrigin = configuration()
         route.crossOrigin?.methods = ["GET", "DELETE"]

@@ -4,6 +4,7 @@ import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// How connections of clients end.
@@ -146,9 +147,9 @@ import Testing
 
     // MARK: Half-closed connections
 
-    @Test(arguments: [DownstreamConnection.Phase.head, .proxyHeader, .handshake, .lingering, .frames])
+    @Test(arguments: [DownstreamPhase.head, .proxyHeader, .handshake, .lingering, .frames])
     func `a client that closes its side ends a connection without a request`(
-        _ phase: DownstreamConnection.Phase
+        _ phase: DownstreamPhase
     ) throws {
         let bench = try LoopBench()
         let client = bench.openClient()

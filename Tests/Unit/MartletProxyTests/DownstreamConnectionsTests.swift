@@ -5,6 +5,7 @@ import MartletProvider
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Deadlines, turns and registration of connections of clients.
@@ -72,9 +73,9 @@ import Testing
     }
 
     @Test(
-        arguments: [(false, .head, 11_000), (true, .handshake, 12_000)] as [(Bool, DownstreamConnection.Phase, Int64)])
+        arguments: [(false, .head, 11_000), (true, .handshake, 12_000)] as [(Bool, DownstreamPhase, Int64)])
     func `a connection begins with a head or a handshake`(
-        _ isSecure: Bool, _ phase: DownstreamConnection.Phase, _ due: Int64
+        _ isSecure: Bool, _ phase: DownstreamPhase, _ due: Int64
     ) throws {
         let bench = try LoopBench()
         let client = bench.openClient()

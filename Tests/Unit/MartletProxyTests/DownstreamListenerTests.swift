@@ -6,6 +6,8 @@ import MartletIO
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
+@testable import MartletDecisionsTesting
 @testable import MartletProxy
 
 /// Listeners, what they do not admit, and what a drain does to their connections.

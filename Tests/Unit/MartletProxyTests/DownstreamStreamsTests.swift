@@ -6,6 +6,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Requests and responses on streams of HTTP/2 connections of clients.

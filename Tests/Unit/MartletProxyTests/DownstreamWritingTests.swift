@@ -4,6 +4,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Writing to clients, and back-pressure.

@@ -1,8 +1,10 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// The lines about endpoints that are ejected and respond again.
@@ -68,7 +70,7 @@ import Testing
     @Test func `an endpoint that leaves the configuration is forgotten`() {
         let bench = loop(endpoints: 2)
         fail(bench, 1)
-        bench.adopt([UpstreamDirectoryBench.upstream("api", [UpstreamDirectoryBench.address(0)])])
+        bench.adopt([UpstreamDirectoryBench.upstream("api", [SampleUpstream.address(0)])])
         succeed(bench, 1, at: 1)
         // Requests under way may still fail.
         fail(bench, 1, at: 2)

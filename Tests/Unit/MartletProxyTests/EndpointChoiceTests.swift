@@ -1,15 +1,17 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletIO
 import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Which endpoint gets a request, and what follows when it fails.
 @Suite struct EndpointChoiceTests {
-    private static let both = [LoopBenchSettings.first, LoopBenchSettings.second]
+    private static let both = [SampleSettings.first, SampleSettings.second]
     private static let unavailable = BenchText.problem(502, "Bad Gateway", "upstream_unavailable")
 
     private func forwarding(
@@ -84,7 +86,7 @@ import Testing
     // MARK: Failures to connect
 
     @Test func `an endpoint whose name is not resolved is not retried`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.unresolved] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.unresolved] }
         let client = bench.openClient()
         bench.admit(BenchText.get, on: client.downstream)
         let text = client.end.text()
@@ -93,7 +95,7 @@ import Testing
     }
 
     @Test func `a request goes to another endpoint when the first cannot be connected to`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.first, LoopBenchSettings.unresolved] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.first, SampleSettings.unresolved] }
         let client = bench.openClient()
         let exchange = bench.admit(BenchText.get, on: client.downstream)
         let retried = forwarding(bench, exchange)

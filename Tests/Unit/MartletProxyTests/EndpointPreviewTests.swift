@@ -1,13 +1,13 @@
 import MartletAuthenticator
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `A preview of the endpoint` {
-    private typealias Bench = UpstreamDirectoryBench
-
     private func preview(
         _ upstream: UpstreamConfiguration, subject: String? = nil, fields: [String] = []
     ) -> EndpointPreview {
@@ -15,9 +15,9 @@ import Testing
     }
 
     @Test func `names what the gateway chooses by hash`() {
-        var configuration = Bench.configuration("api", Bench.addresses(1, 2, 3, 4))
+        var configuration = SampleUpstream.configuration("api", SampleUpstream.addresses(1, 2, 3, 4))
         configuration.balance = .hashSubject
-        let bench = Bench(Upstream(configuration))
+        let bench = UpstreamDirectoryBench(Upstream(configuration))
         for number in 0..<50 {
             let subject = "usr_\(number)"
             let position = bench.choose(hash: SubjectRevocationID.of(subject)) ?? -1
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `reads the header that is hashed, as the gateway does`() {
-        var configuration = Bench.configuration("api", Bench.addresses(1, 2, 3, 4))
+        var configuration = SampleUpstream.configuration("api", SampleUpstream.addresses(1, 2, 3, 4))
         configuration.balance = .hash(header: "x-key")
         let one = preview(configuration, fields: ["X-Key: a", "Other: b"]).chosen
         #expect(one != nil && one == preview(configuration, fields: ["x-key:a "]).chosen)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `says why others are not chosen`() {
-        var configuration = Bench.configuration("api", Bench.addresses(1, 2, 3))
+        var configuration = SampleUpstream.configuration("api", SampleUpstream.addresses(1, 2, 3))
         configuration.members[0].weight = 0
         configuration.members[2].isBackup = true
         let found = preview(configuration)
@@ -49,7 +49,7 @@ import Testing
 
     @Test func `does not name one of several addresses of a name`() {
         let name = EndpointAddress.http(host: "db.internal", port: 80)
-        var configuration = Bench.configuration("api", [name, Bench.address(2)])
+        var configuration = SampleUpstream.configuration("api", [name, SampleUpstream.address(2)])
         configuration.balance = .hashSubject
         #expect(preview(configuration, subject: "a").chosen == nil)
     }

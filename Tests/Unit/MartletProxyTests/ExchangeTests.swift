@@ -4,6 +4,7 @@ import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct ExchangeTests {

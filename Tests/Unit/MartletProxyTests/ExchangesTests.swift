@@ -1,11 +1,13 @@
 import MartletAuthenticator
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletProvider
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// The exchanges of a loop, as far as they concern their two connections.
@@ -78,9 +80,9 @@ import Testing
         arguments: [
             (.head, true), (.lingering, true), (.proxyHeader, true), (.handshake, true), (.frames, true),
             (.waiting, false),
-        ] as [(DownstreamConnection.Phase, Bool)])
+        ] as [(DownstreamPhase, Bool)])
     func `whether input is wanted depends on the phase`(
-        _ phase: DownstreamConnection.Phase, _ expected: Bool
+        _ phase: DownstreamPhase, _ expected: Bool
     ) throws {
         let bench = try LoopBench()
         let client = bench.openClient()
@@ -97,7 +99,7 @@ import Testing
         let wants = bench.run { loop in
             loop.downstreams[client.downstream].ending.closesAfterFlush = true
             loop.downstreams[client.downstream].handshake.isOffloaded = true
-            return [DownstreamConnection.Phase.head, .frames, .handshake].map { phase in
+            return [DownstreamPhase.head, .frames, .handshake].map { phase in
                 loop.downstreams[client.downstream].phase = phase
                 return loop.downstreams.wantsInput(client.downstream, &loop.exchanges)
             }
@@ -238,7 +240,7 @@ import Testing
     @Test func `providers are found by name in a new configuration`() throws {
         let bench = try LoopBench { $0.providers = ["a", "b", "c"] }
         let exchanges = (0..<5).map { _ in bench.begin(BenchText.get, on: bench.openClient().downstream) }
-        var settings = LoopBenchSettings()
+        var settings = SampleSettings()
         settings.providers = ["c", "a"]
         let next = settings.snapshot()
         let providers = bench.run { loop in
@@ -257,7 +259,7 @@ import Testing
         let (complete, incomplete) = (bench.openClient(), bench.openClient())
         let first = bench.admit(BenchText.get, on: complete.downstream)
         let second = bench.admit(BenchText.chunked, on: incomplete.downstream)
-        let former = LoopBenchSettings().snapshot()
+        let former = SampleSettings().snapshot()
         let snapshots = bench.run { loop in
             loop.exchanges.retainSnapshotForTrailers(former)
             return [first, second].map { loop.exchanges[$0].forwarding.headerRules.formerSnapshot }
@@ -269,7 +271,7 @@ import Testing
         let bench = try LoopBench()
         let clients = [bench.openClient(), bench.openClient()]
         let exchanges = clients.map { bench.admit(BenchText.chunked, on: $0.downstream) }
-        let former = LoopBenchSettings().snapshot()
+        let former = SampleSettings().snapshot()
         let retained = bench.run { loop in
             loop.exchanges[exchanges[0]].responder = .local
             loop.exchanges[exchanges[1]].tunnel = Handle(index: 0, generation: 0)

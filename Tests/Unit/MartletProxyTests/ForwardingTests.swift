@@ -3,6 +3,7 @@ import MartletHTTP
 import MartletTraffic
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `The hash of a header` {

@@ -1,6 +1,7 @@
 import MartletHTTP2
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `HTTP/2 state of a downstream connection` {

@@ -7,6 +7,8 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
+@testable import MartletDecisionsTesting
 @testable import MartletProxy
 
 /// Requests that are handled in this process, and requests that never reach a route.

@@ -3,12 +3,14 @@ import Glibc
 import MartletAuthenticator
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletHTTP2
 import MartletIO
 import MartletResponder
 import MartletTesting
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A client's connection of a bench, and its other end.
@@ -53,8 +55,8 @@ final class LoopBench {
     /// They stay open as long as the bench, whichever of them a test uses.
     private var ends: [BenchEnd] = []
 
-    init(_ configure: (inout LoopBenchSettings) -> Void = { _ in }) throws {
-        var settings = LoopBenchSettings()
+    init(_ configure: (inout SampleSettings) -> Void = { _ in }) throws {
+        var settings = SampleSettings()
         configure(&settings)
         let snapshot = settings.snapshot()
         let time = Box(LoopBench.start)
@@ -165,7 +167,7 @@ final class LoopBench {
 
     /// Opens a connection to an endpoint.
     func openServer(
-        _ endpoint: Int = 0, kind: UpstreamConnection.Kind = .http1, connected: Bool = true, served: Int = 0
+        _ endpoint: Int = 0, kind: UpstreamKind = .http1, connected: Bool = true, served: Int = 0
     ) -> BenchServer {
         let (near, far) = BenchEnd.pair()
         let upstream = run { loop in
@@ -293,3 +295,6 @@ final class LoopBench {
         body(&responses, &loop)
     }
 }
+
+/// Not the one of the test support, which is a request with its response as a client sees them.
+typealias Exchange = MartletProxy.Exchange

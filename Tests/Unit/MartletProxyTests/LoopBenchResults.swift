@@ -8,6 +8,7 @@ import MartletRouter
 import MartletTraffic
 import Synchronization
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// What a test compares after a step.
@@ -16,11 +17,11 @@ extension LoopBench {
     func isAlive(_ upstream: Handle<UpstreamConnection>) -> Bool { run { $0.upstreams.all.contains(upstream) } }
     func isAlive(_ exchange: Handle<Exchange>) -> Bool { run { $0.exchanges.all.contains(exchange) } }
 
-    func phase(_ downstream: Handle<DownstreamConnection>) -> DownstreamConnection.Phase {
+    func phase(_ downstream: Handle<DownstreamConnection>) -> DownstreamPhase {
         run { $0.downstreams[downstream].phase }
     }
 
-    func phase(_ upstream: Handle<UpstreamConnection>) -> UpstreamConnection.Phase {
+    func phase(_ upstream: Handle<UpstreamConnection>) -> UpstreamPhase {
         run { $0.upstreams[upstream].phase }
     }
 

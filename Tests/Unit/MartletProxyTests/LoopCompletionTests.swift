@@ -4,6 +4,7 @@ import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// The end of an exchange: its record, and what becomes of its connections.

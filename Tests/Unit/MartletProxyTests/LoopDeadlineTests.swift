@@ -2,12 +2,14 @@ import Glibc
 import MartletAuthenticator
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletIO
 import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Deadlines as an event loop handles them.
@@ -23,7 +25,7 @@ import Testing
             let clock = LoopBench.clock(time)
             let mailbox = try Mailbox()
             let setup = EventLoop.Setup(
-                id: 0, snapshot: LoopBenchSettings().snapshot(), listeners: [], resolved: [], mailbox: mailbox,
+                id: 0, snapshot: SampleSettings().snapshot(), listeners: [], resolved: [], mailbox: mailbox,
                 verifier: Verifier(threads: 1, clock: clock),
                 handshakes: ThreadPool(.undivided, name: "bench", threads: 1, queue: 1, niceness: 0, clock: clock),
                 connections: ConnectionLimit(), log: RecordedAccess(),
@@ -130,8 +132,8 @@ import Testing
         #expect(!fixture.isAlive(client))
     }
 
-    @Test(arguments: [DownstreamConnection.Phase.proxyHeader, .lingering, .head])
-    func `a connection without a request is closed`(_ phase: DownstreamConnection.Phase) throws {
+    @Test(arguments: [DownstreamPhase.proxyHeader, .lingering, .head])
+    func `a connection without a request is closed`(_ phase: DownstreamPhase) throws {
         let fixture = try Fixture()
         let client = fixture.open()
         fixture.run { $0.downstreams[client.downstream].phase = phase }

@@ -2,6 +2,7 @@ import MartletConfig
 import MartletIO
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 private let millisecond: Int64 = 1_000_000

@@ -4,6 +4,7 @@ import MartletIO
 import Synchronization
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct LoopClockTests {

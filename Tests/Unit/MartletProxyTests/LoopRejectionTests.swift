@@ -6,6 +6,7 @@ import MartletIO
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Responses in the gateway's own name, and responses that cannot be completed.

@@ -3,6 +3,7 @@ import MartletIO
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A connection's timer and the loop's schedule, driven as the loop drives them.

@@ -5,6 +5,7 @@ import MartletTesting
 import MartletTracing
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Which requests of a loop are sampled, and what is kept of them.

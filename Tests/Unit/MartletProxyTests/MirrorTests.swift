@@ -1,9 +1,11 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletTesting
 import MartletUpstreams
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// What a loop copies of requests.
@@ -33,7 +35,7 @@ import Testing
         _ receiver: Receiver, percentage: SamplePercentage = .all,
         configure: (inout RouteConfiguration) -> Void = { _ in }
     ) throws -> LoopBench {
-        var route = LoopBenchSettings.route("copied")
+        var route = SampleSettings.route("copied")
         let location = route.name.location
         route.upgrade.protocols = ["websocket"]
         route.mirror = MirrorConfiguration(upstream: Located("shadow", at: location))

@@ -1,6 +1,7 @@
 import MartletCore
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// No field of a client takes a token of the gateway to an upstream, unless its route forwards credentials.

@@ -1,6 +1,7 @@
 import MartletCore
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Escapes in a logged path` {

@@ -3,6 +3,7 @@ import MartletProvider
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Counters of reasons` {

@@ -3,6 +3,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A body as it is received, and what comes of it.

@@ -1,9 +1,11 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Listeners that redirect or handle requests themselves, and the heads for upstreams.
@@ -115,7 +117,7 @@ import Testing
 
     @Test func `the same header value gets the same endpoint`() throws {
         let bench = try LoopBench {
-            $0.endpoints = [LoopBenchSettings.first, LoopBenchSettings.second]
+            $0.endpoints = [SampleSettings.first, SampleSettings.second]
             $0.balance = .hash(header: "x-user")
         }
         func endpoint(_ user: String) -> Int32 {

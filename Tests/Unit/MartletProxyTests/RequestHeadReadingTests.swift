@@ -3,6 +3,7 @@ import MartletCore
 import MartletHTTP
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `What a request's head says` {

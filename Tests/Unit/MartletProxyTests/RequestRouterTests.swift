@@ -5,6 +5,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// From a parsed head to the route of its request, and to the head for its upstream.

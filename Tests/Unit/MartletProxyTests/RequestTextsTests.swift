@@ -1,5 +1,6 @@
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// The texts of a request, set from strings.

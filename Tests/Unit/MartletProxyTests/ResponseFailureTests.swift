@@ -7,6 +7,8 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
+@testable import MartletDecisionsTesting
 @testable import MartletProxy
 
 /// Connections to endpoints that fail, close early or do not respond.

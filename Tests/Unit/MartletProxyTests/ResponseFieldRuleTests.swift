@@ -1,7 +1,9 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Fields of responses that a route sets and removes.
@@ -64,7 +66,7 @@ import Testing
     // MARK: In the loop
 
     private static func bench(_ change: (inout RouteConfiguration) -> Void) throws -> LoopBench {
-        var configuration = LoopBenchSettings.route("ruled")
+        var configuration = SampleSettings.route("ruled")
         change(&configuration)
         let route = configuration
         return try LoopBench { $0.routes = [route] }

@@ -3,6 +3,7 @@ import MartletHTTP
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct ResponseHeadWriterTests {

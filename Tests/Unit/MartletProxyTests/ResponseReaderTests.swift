@@ -5,6 +5,7 @@ import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Responses as they arrive from an endpoint over HTTP/1.

@@ -3,6 +3,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A response of an upstream as a client reads it, after the gateway has written it.

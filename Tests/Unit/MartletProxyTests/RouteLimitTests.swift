@@ -1,11 +1,13 @@
 import MartletAuthenticator
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import MartletTraffic
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Limits on the requests of a route.
@@ -196,12 +198,12 @@ import Testing
     // MARK: Reload
 
     @Test func `a reload keeps what was counted, unless the limit counts by something else`() throws {
-        var settings = LoopBenchSettings()
+        var settings = SampleSettings()
         settings.limit("kept", [.address], RequestRate(count: 1), burst: 1)
         settings.limit("changed", [.address], RequestRate(count: 1), burst: 1)
         settings.routeLimits.concurrency = 5
         let former = settings.snapshot().routeLimits
-        var next = LoopBenchSettings()
+        var next = SampleSettings()
         next.formerLimits = former
         next.limit("kept", [.address], RequestRate(count: 7), burst: 3)
         next.limit("changed", [.host], RequestRate(count: 1), burst: 1)
@@ -211,7 +213,7 @@ import Testing
         #expect(plans.plans[0].limits[1].table !== former.plans[0].limits[1].table)
         #expect(plans.plans[0].counter == former.plans[0].counter && plans.plans[0].concurrency == 3)
         // A counter outlives its route, because exchanges refer to it.
-        var without = LoopBenchSettings()
+        var without = SampleSettings()
         without.formerLimits = plans
         var again = next
         again.formerLimits = without.snapshot().routeLimits
@@ -219,7 +221,7 @@ import Testing
     }
 
     @Test func `limits by the caller are found, and come last`() {
-        var settings = LoopBenchSettings()
+        var settings = SampleSettings()
         settings.limit("first", [.address, .subject], RequestRate(count: 1), burst: 1)
         settings.limit("second", [.address], RequestRate(count: 1), burst: 1)
         let snapshot = settings.snapshot()

@@ -1,27 +1,29 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Routes that have a response of their own.
 @Suite struct RouteResponseTests {
     private static func bench() throws -> LoopBench {
-        var redirect = LoopBenchSettings.route("old")
+        var redirect = SampleSettings.route("old")
         redirect.upstream = nil
         let target = Located("https://new.example$path?$query", at: redirect.name.location)
         redirect.response = .redirect(RedirectConfiguration(target: target))
-        var relative = LoopBenchSettings.route("relative")
+        var relative = SampleSettings.route("relative")
         relative.upstream = nil
         relative.response = .redirect(RedirectConfiguration(target: Located("$path", at: redirect.name.location)))
-        var closed = LoopBenchSettings.route("closed")
+        var closed = SampleSettings.route("closed")
         closed.upstream = nil
         var fixed = FixedResponseConfiguration()
         (fixed.status, fixed.body, fixed.contentType) = (503, Array("soon".utf8), "text/html")
         closed.response = .fixed(fixed)
-        var empty = LoopBenchSettings.route("empty")
+        var empty = SampleSettings.route("empty")
         empty.upstream = nil
         fixed = FixedResponseConfiguration()
         fixed.status = 204

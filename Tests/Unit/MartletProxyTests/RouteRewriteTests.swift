@@ -1,21 +1,23 @@
+import MartletDecisionsTesting
 import MartletResponder
 import MartletRouter
 import Testing
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Heads for upstreams on routes that rewrite the target or the host.
 @Suite struct RouteRewriteTests {
     private static func bench(_ change: (inout RouteConfiguration) -> Void) throws -> LoopBench {
-        var configuration = LoopBenchSettings.route("r")
+        var configuration = SampleSettings.route("r")
         change(&configuration)
         let route = configuration
         return try LoopBench { $0.routes = [route] }
     }
 
     private static func located(_ text: String) -> Located<String> {
-        Located(text, at: LoopBenchSettings.route("r").name.location)
+        Located(text, at: SampleSettings.route("r").name.location)
     }
 
     private static func opening(_ bench: LoopBench, _ target: String) -> String {
@@ -39,7 +41,7 @@ import Testing
 
     @Test func `the host is the route's, whatever the upstream's is`() throws {
         for host in [UpstreamConfiguration.HostPolicy.keep, .endpoint, .fixed("other")] {
-            var configuration = LoopBenchSettings.route("r")
+            var configuration = SampleSettings.route("r")
             configuration.rewrite.host = "internal.example"
             let route = configuration
             let bench = try LoopBench {
@@ -78,7 +80,7 @@ import Testing
     }
 
     @Test func `conditions decide about a request, and hold for what they have admitted`() throws {
-        var canary = LoopBenchSettings.route("r")
+        var canary = SampleSettings.route("r")
         canary.conditions = [.init(.header, Self.located("X-Canary"), .equals("1"))]
         var stable = canary
         (stable.name, stable.conditions) = (Self.located("stable"), [])
@@ -93,20 +95,5 @@ import Testing
             bench.event(forwarded.upstream)
         }
         #expect(bench.requests().sorted() == ["r 200 1", "stable 200 2"])
-    }
-
-    @Test func `a route has extras only where it has rules for them`() {
-        var bench = RouteBench()
-        #expect(bench.compile().route.extras.isEmpty && bench.compile().mount.extras.isEmpty)
-        bench.change = { $0.timeout = .seconds(2) }
-        #expect(bench.compile().route.extras == .timeout && bench.compile().route.timeout == 2_000_000_000)
-        bench.change = { $0.responseHeaders.remove = ["server"] }
-        #expect(bench.compile().route.extras == .responseFields && bench.compile().route.timeout == .max)
-        bench.change = { $0.conditions = [.init(.query, Self.located("v"), .present(true))] }
-        #expect(bench.compile().route.extras == .conditions)
-        bench.change = { $0.rewrite.host = "b" }
-        #expect(bench.compile().route.extras.isEmpty && !bench.compile().route.keepsHost)
-        bench.change = { $0.rewrite.addPrefix = Self.located("/b") }
-        #expect(bench.compile().route.rewritesTarget && !bench.compile().route.keepsHost)
     }
 }

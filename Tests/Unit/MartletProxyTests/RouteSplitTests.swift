@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletRouter
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 /// Routes whose upstreams share the requests.
 @Suite struct `Split routes` {
     private static func bench(_ weights: [Int]) throws -> LoopBench {
-        var route = LoopBenchSettings.route("split")
+        var route = SampleSettings.route("split")
         let upstream = route.upstream
         route.upstream = nil
         route.split = zip(["api", "next"], weights).compactMap { name, weight in

@@ -1,5 +1,6 @@
 import MartletAuthenticator
 import MartletConfig
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import MartletTesting
@@ -7,6 +8,7 @@ import MartletTraffic
 import Synchronization
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Tokens that a test hands out.
@@ -50,7 +52,7 @@ private final class HandedTokens: SharedTokenStoring {
     private static let hourly = RequestRate(count: 1, perSeconds: 3600)
 
     private func bench(
-        _ store: HandedTokens, _ configure: (inout LoopBenchSettings) -> Void
+        _ store: HandedTokens, _ configure: (inout SampleSettings) -> Void
     ) throws -> LoopBench {
         try LoopBench { settings in
             settings.store = StoreClient(store) { LoopBench.start }
@@ -204,7 +206,7 @@ private final class HandedTokens: SharedTokenStoring {
     }
 
     @Test func `tokens are given back to the limits that gave them, not to those of a new configuration`() throws {
-        var next = LoopBenchSettings()
+        var next = SampleSettings()
         next.limit("first", [.address], Self.hourly, burst: 2)
         next.limit("second", [.subject], Self.hourly, burst: 1)
         let bench = try bench(HandedTokens(0)) { settings in

@@ -4,6 +4,8 @@ import MartletCore
 import MartletProvider
 import Testing
 
+@testable import MartletDecisions
+@testable import MartletDecisionsTesting
 @testable import MartletProxy
 
 /// What a waiting request does with what may end its wait.

@@ -2,6 +2,7 @@ import MartletCore
 import MartletHTTP
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct TrailerRuleTests {

@@ -3,8 +3,10 @@ import MartletCore
 import MartletHTTP
 import MartletIO
 import MartletResponder
+import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Tunnels with their two connections.

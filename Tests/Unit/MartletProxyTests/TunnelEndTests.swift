@@ -5,6 +5,7 @@ import MartletIO
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Tunnels and long exchanges that the gateway ends.

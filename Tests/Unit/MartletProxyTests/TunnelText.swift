@@ -2,6 +2,7 @@ import MartletCore
 import MartletHTTP
 import MartletIO
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// What opens and closes the tunnels of a ``LoopBench``.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct UnprovenConnectionTests {

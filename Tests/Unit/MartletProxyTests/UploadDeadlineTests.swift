@@ -1,5 +1,6 @@
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 private let second: Int64 = 1_000_000_000

@@ -1,10 +1,12 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// An exchange and its connection to an endpoint.
@@ -218,7 +220,7 @@ import Testing
     }
 
     @Test func `an attempt is described by its exchange`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.first, LoopBenchSettings.second] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.first, SampleSettings.second] }
         let client = bench.openClient()
         let exchange = bench.admit(BenchText.post(5), on: client.downstream)
         bench.receive("he", for: exchange)

@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletDecisionsTesting
 import Testing
 
 @testable import MartletProxy
@@ -22,12 +23,13 @@ import Testing
 
     @Test(arguments: [UpstreamConfiguration.Balance.leastRequests, .roundRobin, .hash(header: "x-user")])
     func `is one that failed the request where all are the same`(_ balance: UpstreamConfiguration.Balance) {
-        let bench = Bench(Bench.upstream("api", Bench.addresses(1, 1), balance: balance))
+        let bench = Bench(Bench.upstream("api", SampleUpstream.addresses(1, 1), balance: balance))
         #expect(bench.choices(2, avoiding: 0) == [0, 0])
     }
 
     @Test func `belongs to the upstream`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(3, 4)))
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(3, 4)))
         let chosen = (0..<4).map { _ in bench.choose(1) ?? -1 }
         #expect(chosen == [3, 2, 3, 2])
     }
@@ -47,7 +49,8 @@ import Testing
     }
 
     @Test func `has a turn of its own in each upstream`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(1, 2)))
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(1, 2)))
         let chosen = [0, 1, 0, 0, 1].map { bench.choose($0) ?? -1 }
         #expect(chosen == [1, 3, 0, 1, 2])
     }
@@ -68,7 +71,7 @@ import Testing
     @Test func `is the next one of fewer after a reload`() {
         let bench = Bench(endpoints: 3)
         #expect(bench.choices(2) == [1, 2])
-        bench.adopt([Bench.upstream("api", Bench.addresses(0, 1))])
+        bench.adopt([Bench.upstream("api", SampleUpstream.addresses(0, 1))])
         #expect(bench.choices(3) == [1, 0, 1])
     }
 
@@ -83,8 +86,8 @@ import Testing
 
     @Test func `is the same for the same hash in another process, whatever else is configured`() {
         let bench = Bench(
-            Bench.upstream("z", Bench.addresses(9)),
-            Bench.upstream("api", Bench.addresses(2, 1, 0), balance: Self.byHash))
+            Bench.upstream("z", SampleUpstream.addresses(9)),
+            Bench.upstream("api", SampleUpstream.addresses(2, 1, 0), balance: Self.byHash))
         let other = Bench(endpoints: 3, balance: Self.byHash)
         for endpoint in 0..<3 {
             let chosen = bench.choose(1, hash: other.key(of: endpoint)).map { bench.endpoint($0).address }
@@ -142,9 +145,9 @@ import Testing
         let bench = Bench(endpoints: 2)
         bench.begin(1)
         #expect(bench.choices(2) == [1, 0])
-        bench.adopt([Bench.upstream("api", Bench.addresses(0, 1), balance: .leastRequests)])
+        bench.adopt([Bench.upstream("api", SampleUpstream.addresses(0, 1), balance: .leastRequests)])
         #expect(bench.choices(2) == [0, 0])
-        bench.adopt([Bench.upstream("api", Bench.addresses(0, 1), balance: Self.byHash)])
+        bench.adopt([Bench.upstream("api", SampleUpstream.addresses(0, 1), balance: Self.byHash)])
         #expect(bench.choices(2, hash: bench.key(of: 1)) == [1, 1])
     }
 

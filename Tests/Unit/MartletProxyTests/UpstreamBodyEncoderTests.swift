@@ -3,6 +3,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct UpstreamBodyEncoderTests {
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test func `only an unknown length on a connection is sent in chunks`() {
-        for kind in [UpstreamConnection.Kind.http1, .http2, .stream] {
+        for kind in [UpstreamKind.http1, .http2, .stream] {
             for framing in [BodyFraming.none, .length(0), .length(7), .untilClose] {
                 #expect(!UpstreamBodyEncoder(framing, on: kind).isChunked)
             }

@@ -1,9 +1,11 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletIO
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Connections to endpoints: opening, pooling and closing them.
@@ -59,7 +61,7 @@ import Testing
     }
 
     @Test func `an endpoint without an address is not connected to`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.unresolved] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.unresolved] }
         guard case .failure(let failure) = connect(bench) else {
             Issue.record("it was connected to")
             return
@@ -214,7 +216,7 @@ import Testing
     }
 
     @Test func `the connections of a retired endpoint are closed`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.first, LoopBenchSettings.second] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.first, SampleSettings.second] }
         let (first, second, other) = (bench.pool(), bench.pool(), bench.pool(1))
         bench.run { $0.upstreams.closeIdleConnections(of: EndpointIndex(rawValue: 0), &$0.context) }
         #expect(!bench.isAlive(first.upstream) && !bench.isAlive(second.upstream) && bench.isAlive(other.upstream))
@@ -222,10 +224,10 @@ import Testing
     }
 
     @Test func `a new configuration keeps the connections of its endpoints`() throws {
-        let bench = try LoopBench { $0.endpoints = [LoopBenchSettings.first, LoopBenchSettings.second] }
+        let bench = try LoopBench { $0.endpoints = [SampleSettings.first, SampleSettings.second] }
         let (first, second) = (bench.pool(0), bench.pool(1))
-        var settings = LoopBenchSettings()
-        settings.endpoints = [LoopBenchSettings.second]
+        var settings = SampleSettings()
+        settings.endpoints = [SampleSettings.second]
         let next = settings.snapshot()
         bench.run { loop in
             loop.upstreams.retire(loop.upstreams.directory.adopt(next, resolved: [], now: loop.now), &loop.context)

@@ -1,3 +1,4 @@
+import MartletDecisionsTesting
 import MartletIO
 import MartletResponder
 import MartletRouter
@@ -5,6 +6,7 @@ import MartletTLS
 import MartletTraffic
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A directory of endpoints, by their plain indices.
@@ -18,7 +20,7 @@ final class UpstreamDirectoryBench {
 
     /// One upstream with this many endpoints.
     convenience init(endpoints count: Int, balance: UpstreamConfiguration.Balance = .roundRobin) {
-        let addresses = (0..<count).map { UpstreamDirectoryBench.address($0) }
+        let addresses = (0..<count).map { SampleUpstream.address($0) }
         self.init(UpstreamDirectoryBench.upstream("api", addresses, balance: balance))
     }
 
@@ -29,22 +31,11 @@ final class UpstreamDirectoryBench {
         host: UpstreamConfiguration.HostPolicy = .keep, timeouts: UpstreamTimeouts = UpstreamTimeouts(),
         transport: UpstreamTransport = UpstreamTransport(), tls: TLSClientContext? = nil
     ) -> Upstream {
-        var configuration = configuration(name, endpoints)
+        var configuration = SampleUpstream.configuration(name, endpoints)
         (configuration.balance, configuration.host, configuration.timeouts) = (balance, host, timeouts)
         configuration.transport = transport
         return Upstream(configuration, tls: tls)
     }
-
-    static func configuration(_ name: String, _ endpoints: [EndpointAddress]) -> UpstreamConfiguration {
-        UpstreamConfiguration(
-            name: Located(name, at: somewhere),
-            members: endpoints.map { EndpointConfiguration(Located($0, at: somewhere)) },
-            timeouts: UpstreamTimeouts(), host: .keep, balance: .roundRobin)
-    }
-
-    static func address(_ number: Int) -> EndpointAddress { .http(host: "10.0.0.\(number)", port: 80) }
-
-    static func addresses(_ numbers: Int...) -> [EndpointAddress] { numbers.map { address($0) } }
 
     /// The addresses of a host name, from literals.
     static func resolved(

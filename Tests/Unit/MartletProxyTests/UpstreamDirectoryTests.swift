@@ -1,15 +1,18 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletTLS
 import MartletTraffic
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Endpoints of a configuration` {
     private typealias Bench = UpstreamDirectoryBench
 
     @Test func `get indices in the order of the upstreams`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(3)))
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(3)))
         #expect(bench.clusters == [0, 1])
         #expect(bench.members(0) == [0, 1])
         #expect(bench.members(1) == [2])
@@ -19,8 +22,8 @@ import Testing
         var proxied = UpstreamTransport()
         proxied.sendsProxyProtocol = true
         let bench = Bench(
-            Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(2, 3)),
-            Bench.upstream("c", Bench.addresses(1), transport: proxied))
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(2, 3)),
+            Bench.upstream("c", SampleUpstream.addresses(1), transport: proxied))
         #expect(bench.members(0) == [0, 1])
         #expect(bench.members(1) == [2, 3])
         #expect(bench.members(2) == [4])
@@ -29,7 +32,7 @@ import Testing
     }
 
     @Test func `are one for an address that is listed twice`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 1)))
+        let bench = Bench(Bench.upstream("a", SampleUpstream.addresses(1, 1)))
         #expect(bench.members(0) == [0, 0])
         #expect(bench.endpointCount == 1)
     }
@@ -112,29 +115,38 @@ import Testing
     private typealias Bench = UpstreamDirectoryBench
 
     @Test func `keeps the index of an upstream by its name`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1)), Bench.upstream("b", Bench.addresses(2)))
-        bench.adopt([Bench.upstream("b", Bench.addresses(2)), Bench.upstream("c", Bench.addresses(3))])
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1)), Bench.upstream("b", SampleUpstream.addresses(2)))
+        bench.adopt([
+            Bench.upstream("b", SampleUpstream.addresses(2)), Bench.upstream("c", SampleUpstream.addresses(3)),
+        ])
         #expect(bench.clusters == [1, 2])
-        bench.adopt([Bench.upstream("c", Bench.addresses(3)), Bench.upstream("a", Bench.addresses(1))])
+        bench.adopt([
+            Bench.upstream("c", SampleUpstream.addresses(3)), Bench.upstream("a", SampleUpstream.addresses(1)),
+        ])
         #expect(bench.clusters == [2, 0])
         bench.adopt([])
         #expect(bench.clusters == [])
     }
 
     @Test func `replaces the endpoints and the settings of an upstream`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)))
-        bench.adopt([Bench.upstream("a", Bench.addresses(3, 2), balance: .leastRequests)])
+        let bench = Bench(Bench.upstream("a", SampleUpstream.addresses(1, 2)))
+        bench.adopt([Bench.upstream("a", SampleUpstream.addresses(3, 2), balance: .leastRequests)])
         #expect(bench.members(0) == [2, 1])
         let balance = bench.directory.clusters[0].upstream.balance
         #expect(balance == .leastRequests)
     }
 
     @Test func `retires an endpoint once, as soon as its upstream does not have it`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(1)))
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2)), Bench.upstream("b", Bench.addresses(1))]) == [0])
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(1)))
+        #expect(
+            bench.adopt([
+                Bench.upstream("a", SampleUpstream.addresses(2)), Bench.upstream("b", SampleUpstream.addresses(1)),
+            ]) == [0])
         #expect(bench.endpoint(0).isRetired && !bench.endpoint(1).isRetired)
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [2])
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [])
+        #expect(bench.adopt([Bench.upstream("a", SampleUpstream.addresses(2))]) == [2])
+        #expect(bench.adopt([Bench.upstream("a", SampleUpstream.addresses(2))]) == [])
         #expect(bench.adopt([]) == [1])
     }
 
@@ -148,12 +160,12 @@ import Testing
     }
 
     @Test func `keeps the connections, load and failures of an endpoint, even of one that returns`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)))
+        let bench = Bench(Bench.upstream("a", SampleUpstream.addresses(1, 2)))
         bench.setIdle(0, count: 2)
         bench.begin(0)
         bench.fail(0, refused: true, at: 7)
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(2))]) == [0])
-        #expect(bench.adopt([Bench.upstream("a", Bench.addresses(1))]) == [1])
+        #expect(bench.adopt([Bench.upstream("a", SampleUpstream.addresses(2))]) == [0])
+        #expect(bench.adopt([Bench.upstream("a", SampleUpstream.addresses(1))]) == [1])
         let endpoint = bench.endpoint(0)
         #expect(bench.members(0) == [0] && !endpoint.isRetired)
         #expect(endpoint.idle.count == 2 && endpoint.active == 1 && endpoint.ejection.failures == 1)
@@ -242,7 +254,7 @@ import Testing
     }
 
     @Test func `are those of the family, and the first alone where the file says so`() {
-        var upstream = Bench.configuration("a", [Self.name])
+        var upstream = SampleUpstream.configuration("a", [Self.name])
         upstream.policies.resolution.family = .ipv6
         let bench = Bench(Upstream(upstream))
         bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "2001:db8::3", "2001:db8::4"))
@@ -268,7 +280,7 @@ import Testing
     }
 
     @Test func `have the weight of their name each`() {
-        var upstream = Bench.configuration("a", [Self.name, Bench.address(9)])
+        var upstream = SampleUpstream.configuration("a", [Self.name, SampleUpstream.address(9)])
         upstream.members[0].weight = 2
         let bench = Bench(Upstream(upstream))
         bench.resolve(Bench.resolved(Self.name, "10.1.0.1", "10.1.0.2"))
@@ -282,7 +294,8 @@ import Testing
     private typealias Bench = UpstreamDirectoryBench
 
     @Test func `has load and failures of each endpoint of each upstream`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)), Bench.upstream("b", Bench.addresses(2)))
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1, 2)), Bench.upstream("b", SampleUpstream.addresses(2)))
         bench.begin(0)
         bench.begin(0)
         bench.begin(0)
@@ -297,8 +310,11 @@ import Testing
     }
 
     @Test func `follows the order of the current configuration`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1)), Bench.upstream("b", Bench.addresses(2)))
-        bench.adopt([Bench.upstream("c", Bench.addresses(3)), Bench.upstream("a", Bench.addresses(1))])
+        let bench = Bench(
+            Bench.upstream("a", SampleUpstream.addresses(1)), Bench.upstream("b", SampleUpstream.addresses(2)))
+        bench.adopt([
+            Bench.upstream("c", SampleUpstream.addresses(3)), Bench.upstream("a", SampleUpstream.addresses(1)),
+        ])
         #expect(
             bench.report() == [
                 "c http://10.0.0.3: 0 idle, 0 active, 0 failed", "a http://10.0.0.1: 0 idle, 0 active, 0 failed",

@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletTraffic
 import Testing
 
@@ -180,11 +181,11 @@ import Testing
     }
 
     @Test func `are not kept for one that is retired`() {
-        let bench = Bench(Bench.upstream("a", Bench.addresses(1, 2)))
-        bench.adopt([Bench.upstream("a", Bench.addresses(2))])
+        let bench = Bench(Bench.upstream("a", SampleUpstream.addresses(1, 2)))
+        bench.adopt([Bench.upstream("a", SampleUpstream.addresses(2))])
         #expect(!bench.keepsIdle(0))
         #expect(bench.keepsIdle(1))
-        bench.adopt([Bench.upstream("a", Bench.addresses(1))])
+        bench.adopt([Bench.upstream("a", SampleUpstream.addresses(1))])
         #expect(bench.keepsIdle(0))
     }
 
@@ -192,7 +193,8 @@ import Testing
         var proxied = UpstreamTransport()
         proxied.sendsProxyProtocol = true
         let bench = Bench(
-            Bench.upstream("a", Bench.addresses(1), transport: proxied), Bench.upstream("b", Bench.addresses(1)))
+            Bench.upstream("a", SampleUpstream.addresses(1), transport: proxied),
+            Bench.upstream("b", SampleUpstream.addresses(1)))
         #expect(!bench.keepsIdle(0))
         #expect(bench.keepsIdle(1))
     }

@@ -5,6 +5,7 @@ import MartletResponder
 import MartletRouter
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A configuration with one upstream, and the heads that this gets.

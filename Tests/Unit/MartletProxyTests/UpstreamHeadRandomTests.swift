@@ -2,6 +2,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Requests with any combination of fields, and what must hold for each head that an upstream gets.

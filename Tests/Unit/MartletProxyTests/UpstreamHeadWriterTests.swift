@@ -1,6 +1,7 @@
 import Testing
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `The upstream's head` {

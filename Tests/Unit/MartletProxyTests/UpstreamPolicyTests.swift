@@ -1,11 +1,13 @@
 import MartletConfig
 import MartletCore
+import MartletDecisionsTesting
 import MartletIO
 import MartletProvider
 import MartletResponder
 import MartletTraffic
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Endpoints with policies` {
@@ -13,13 +15,13 @@ import Testing
     private static let second = Bench.second
 
     private func bench(_ count: Int, _ change: (inout UpstreamConfiguration) -> Void) -> Bench {
-        var configuration = Bench.configuration("api", (1...count).map { Bench.address($0) })
+        var configuration = SampleUpstream.configuration("api", (1...count).map { SampleUpstream.address($0) })
         change(&configuration)
         return Bench(Upstream(configuration))
     }
 
     private func identity(_ number: Int, _ upstream: String = "api") -> EndpointIdentity {
-        EndpointIdentity(upstream: upstream, address: Bench.address(number))
+        EndpointIdentity(upstream: upstream, address: SampleUpstream.address(number))
     }
 
     private func report(_ bench: Bench, now: Int64 = 0) -> [String] {
@@ -110,7 +112,7 @@ import Testing
     }
 
     @Test func `keep what is known of them over a reload`() {
-        let configuration = Bench.configuration("api", Bench.addresses(1, 2))
+        let configuration = SampleUpstream.configuration("api", SampleUpstream.addresses(1, 2))
         let bench = Bench(Upstream(configuration))
         bench.directory.setDrained([identity(1)], now: 0)
         bench.adopt([Upstream(configuration)])
@@ -119,7 +121,7 @@ import Testing
 
     @Test func `of a drained name are out of use, whatever addresses it gets`() {
         let name = EndpointAddress.http(host: "db.internal", port: 80)
-        let bench = Bench(Upstream(Bench.configuration("a", [name, Bench.address(9)])))
+        let bench = Bench(Upstream(SampleUpstream.configuration("a", [name, SampleUpstream.address(9)])))
         bench.directory.setDrained([EndpointIdentity(upstream: "a", address: name)], now: 0)
         bench.resolve(Bench.resolved(name, "10.1.0.1", "10.1.0.2"))
         #expect(Set(bench.choices(10)) == [bench.members(0)[2]])
@@ -192,11 +194,11 @@ import Testing
     }
 
     @Test func `that a reload adds start slowly, those of a new upstream do not`() {
-        var configuration = Bench.configuration("api", Bench.addresses(1))
+        var configuration = SampleUpstream.configuration("api", SampleUpstream.addresses(1))
         configuration.policies.slowStart = .seconds(10)
         let bench = Bench(Upstream(configuration))
         #expect(report(bench) == ["healthy: "])
-        configuration.members.append(Bench.configuration("", Bench.addresses(2)).members[0])
+        configuration.members.append(SampleUpstream.configuration("", SampleUpstream.addresses(2)).members[0])
         bench.adopt([Upstream(configuration)], now: 5)
         #expect(report(bench, now: 6) == ["healthy: ", "slow_start: its share grows"])
     }

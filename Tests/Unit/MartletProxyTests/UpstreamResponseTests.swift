@@ -1,6 +1,7 @@
 import MartletHTTP
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct UpstreamResponseTests {

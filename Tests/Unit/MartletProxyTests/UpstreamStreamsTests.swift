@@ -6,6 +6,8 @@ import MartletIO
 import MartletResponder
 import Testing
 
+@testable import MartletDecisions
+@testable import MartletDecisionsTesting
 @testable import MartletProxy
 
 /// Requests as streams of HTTP/2 connections to endpoints.

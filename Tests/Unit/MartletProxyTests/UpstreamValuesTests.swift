@@ -1,7 +1,9 @@
 import MartletConfig
+import MartletDecisionsTesting
 import MartletTLS
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 @Suite struct `Text of an endpoint` {
@@ -97,7 +99,7 @@ import Testing
 
 @Suite struct `An upstream of the loops` {
     @Test func `has the values of its configuration`() {
-        let addresses = UpstreamDirectoryBench.addresses(1, 2)
+        let addresses = SampleUpstream.addresses(1, 2)
         let upstream = UpstreamDirectoryBench.upstream(
             "api", addresses, balance: .hash(header: "x-user"), host: .fixed("inner:81"))
         #expect(upstream.name == "api")

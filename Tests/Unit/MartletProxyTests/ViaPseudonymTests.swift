@@ -2,6 +2,7 @@ import MartletResponder
 import Testing
 
 @testable import MartletConfig
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Requests that come back.

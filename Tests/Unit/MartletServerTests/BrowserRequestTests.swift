@@ -4,6 +4,7 @@ import MartletTesting
 import Testing
 
 @testable import MartletAdmin
+@testable import MartletDecisions
 @testable import MartletServer
 
 /// Cookie sessions at a gateway that serves.

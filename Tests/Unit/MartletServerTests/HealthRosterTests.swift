@@ -2,10 +2,10 @@ import MartletConfig
 import MartletCore
 import MartletFetch
 import MartletIO
-import MartletProxy
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletServer
 @testable import MartletUpstreams
 

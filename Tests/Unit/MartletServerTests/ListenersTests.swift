@@ -2,10 +2,10 @@ import Glibc
 import MartletConfig
 import MartletCore
 import MartletIO
-import MartletProxy
 import MartletTesting
 import Testing
 
+@testable import MartletProxy
 @testable import MartletServer
 
 private let here = SourceLocation(file: "config.yaml", line: 4, column: 16)

@@ -2,7 +2,6 @@ import Foundation
 import Glibc
 import MartletConfig
 import MartletCore
-import MartletProxy
 import MartletTesting
 import Testing
 

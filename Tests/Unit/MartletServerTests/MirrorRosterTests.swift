@@ -2,10 +2,10 @@ import MartletConfig
 import MartletCore
 import MartletFetch
 import MartletIO
-import MartletProxy
 import MartletUpstreams
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletServer
 
 @Suite struct `Which endpoints get copies` {

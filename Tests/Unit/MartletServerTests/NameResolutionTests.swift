@@ -1,11 +1,11 @@
 import MartletConfig
 import MartletCore
 import MartletIO
-import MartletProxy
 import MartletTesting
 import MartletUpstreams
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletServer
 
 @Suite struct `Addresses of upstream host names` {

@@ -2,6 +2,7 @@ import MartletConfig
 import MartletProvider
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// A network, by a number.

@@ -1,0 +1,80 @@
+internal import MartletConfig
+package import MartletTraffic
+
+/// What the rate limits of one phase decided about a request: all of them pass it, or none counts it.
+package struct LimitDecisions {
+    private var decisions = InlineArray<8, TokenDecision>(
+        repeating: TokenDecision(isAllowed: true, missing: 0))
+    /// The limit without a token whose next one comes last, or −1.
+    package private(set) var rejecting = -1
+    private var longestWait: Int64 = -1
+    /// Limits that have decided, and those that have taken a token, as bits.
+    private var decided: UInt16 = 0
+    private var taken: UInt16 = 0
+    /// Limits whose token is one of the store, as bits.
+    package var storeTokens: UInt16 = 0
+    /// Limits that reject because the store does not respond, as bits.
+    private(set) var withoutStore: UInt16 = 0
+
+    package init() {}
+
+    /// The number of limits that it has room for.
+    package static let capacity = RouteLimitsConfiguration.maximumRates
+
+    package subscript(index: Int) -> TokenDecision { decisions[index] }
+
+    /// Whether there was a token in each.
+    package var areAllowed: Bool { rejecting < 0 }
+
+    /// Whether it is an outage of the store that rejects the request.
+    package var isStoreFailure: Bool { rejecting >= 0 && withoutStore & Self.bit(rejecting) != 0 }
+
+    /// A limit as a bit.
+    @inline(__always)
+    package static func bit(_ index: Int) -> UInt16 { 1 << UInt16(truncatingIfNeeded: index) }
+
+    /// Whether one limit lets the request pass.
+    package func isAllowed(_ index: Int) -> Bool { decisions[index].isAllowed }
+
+    /// Records what one limit decided.
+    package mutating func record(_ decision: TokenDecision, of index: Int, _ rate: TokenRate) {
+        decisions[index] = decision
+        decided |= Self.bit(index)
+        if decision.isAllowed { taken |= Self.bit(index) }
+        guard !decision.isAllowed, decision.wait(rate) > longestWait else { return }
+        longestWait = decision.wait(rate)
+        rejecting = index
+    }
+
+    /// Records that a limit lets no request pass, because the store does not respond.
+    mutating func recordStoreFailure(of index: Int, _ rate: TokenRate) {
+        withoutStore |= Self.bit(index)
+        record(rate.rejectionWithoutStore, of: index, rate)
+    }
+
+    /// Records that a limit lets the request pass without a token, because the store does not respond.
+    mutating func recordUncounted(_ index: Int) {
+        decided |= Self.bit(index)
+        decisions[index] = TokenDecision(isAllowed: true, missing: 0)
+    }
+
+    /// Decides as the limit's `on_store_error` says.
+    package mutating func recordWithoutStore(_ index: Int, _ limit: PlannedLimit, _ key: RateKey, at now: Int64) {
+        switch limit.onStoreError {
+        case .local: record(limit.table.take(key, limit.rate, at: now), of: index, limit.rate)
+        case .deny: recordStoreFailure(of: index, limit.rate)
+        case .allow: recordUncounted(index)
+        }
+    }
+
+    /// Whether a limit has decided: where one rejects a request, others may not have been asked.
+    package func isDecided(_ index: Int) -> Bool { decided & Self.bit(index) != 0 }
+
+    /// Whether a limit took a token, which is to be given back if the request is rejected.
+    package func took(_ index: Int) -> Bool { taken & Self.bit(index) != 0 }
+
+    /// Records that a token was given back.
+    package mutating func gaveBack(_ index: Int, _ rate: TokenRate) {
+        decisions[index] = decisions[index].givenBack(rate)
+    }
+}
