@@ -259,16 +259,3 @@ import Testing
         #expect(unknown.status == 0)
     }
 }
-
-private final class CollectedLines: AccessLogging {
-    let format = AccessFormat.json
-    private let box = Box("")
-
-    var text: String { box.value }
-
-    func take(_ lines: inout ByteBuffer) {
-        let text = String(decoding: lines.array, as: UTF8.self)
-        lines.removeAll()
-        box.withLock { $0 += text }
-    }
-}
