@@ -1,7 +1,7 @@
 /// Whether a person sees the response, and in which language.
 @usableFromInline package struct NavigationMark {
     /// The index of the language and one; 0 for a request that is no navigation.
-    @usableFromInline var value: UInt8 = 0
+    @usableFromInline package var value: UInt8 = 0
 
     @inlinable package init() {}
 

@@ -7,17 +7,17 @@ package final class CheckRules: Sendable {
     /// A header that only the gateway may set.
     private struct Name: Sendable {
         /// In lower case, with the colon.
-        let start: [UInt8]
+        package let start: [UInt8]
         /// The line of an empty field.
-        let line: [UInt8]
+        package let line: [UInt8]
 
-        init(_ name: String) {
+        package init(_ name: String) {
             start = Array(name.lowercased().utf8) + [UInt8(ascii: ":")]
             line = Array("\(name):\r\n".utf8)
         }
 
         /// Whether one of complete lines begins with the name.
-        func isIn(_ lines: Span<UInt8>) -> Bool {
+        package func isIn(_ lines: Span<UInt8>) -> Bool {
             var index = 0
             while index < lines.count {
                 if begins(lines, at: index) { return true }
@@ -28,7 +28,7 @@ package final class CheckRules: Sendable {
         }
 
         /// Whether a line that begins at `index` is of this header.
-        func begins(_ lines: Span<UInt8>, at index: Int) -> Bool {
+        package func begins(_ lines: Span<UInt8>, at index: Int) -> Bool {
             var matched = 0
             while matched < start.count, index + matched < lines.count,
                 CheckRules.lowered(lines[index + matched]) == start[matched]

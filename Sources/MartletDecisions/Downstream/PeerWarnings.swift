@@ -3,8 +3,8 @@ package import MartletCore
 /// Warnings about what peers send, one an hour for each peer and cause: whatever they send, the log stays readable.
 package final class PeerWarnings: Sendable {
     private struct Key: Hashable {
-        let cause: String
-        let peer: String
+        package let cause: String
+        package let peer: String
     }
 
     private static let interval: Int64 = 3_600_000_000_000

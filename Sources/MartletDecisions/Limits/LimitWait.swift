@@ -7,12 +7,12 @@ package import MartletTraffic
 /// the request is processed again, and finds the decisions here.
 package final class LimitWait: TokenWaiting {
     private struct State {
-        var decisions: LimitDecisions
+        package var decisions: LimitDecisions
         /// Limits of which a decision is missing, as bits.
-        var missing: UInt16
+        package var missing: UInt16
         /// Limits for which the store did not respond, as bits.
-        var failed: UInt16 = 0
-        var isOver = false
+        package var failed: UInt16 = 0
+        package var isOver = false
     }
 
     package let plan: RouteLimitPlan

@@ -8,11 +8,11 @@ package import MartletTraffic
 package struct RouteLimitPlans: Sendable {
     /// The buckets of a limit are kept for as long as these stay the same.
     private struct TableLabel: Hashable {
-        let name: String
-        let keys: [RateLimitConfiguration.Key]
-        let entries: Int
-        let isShared: Bool
-        let isLocal: Bool
+        package let name: String
+        package let keys: [RateLimitConfiguration.Key]
+        package let entries: Int
+        package let isShared: Bool
+        package let isLocal: Bool
     }
 
     /// What `route` is for a limit of logins.

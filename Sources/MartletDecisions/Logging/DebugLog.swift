@@ -11,7 +11,7 @@ package struct DebugLog: Sendable {
     private static let explanationLimit = 16
 
     private final class Explanations: Sendable {
-        let underWay = Atomic(0)
+        package let underWay = Atomic(0)
     }
 
     private let logger: Logger

@@ -9,9 +9,9 @@ package final class BodyPool: Sendable {
     package static let process = BodyPool(ShareBounds(.ownBodies))
 
     private struct State: Sendable {
-        var shares = Shares()
-        var entries = 0
-        var bytes = 0
+        package var shares = Shares()
+        package var entries = 0
+        package var bytes = 0
     }
 
     private let bounds: ShareBounds

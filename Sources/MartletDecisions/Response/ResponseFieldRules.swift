@@ -9,8 +9,8 @@ internal import MartletHTTP
 package final class ResponseFieldRules: Sendable {
     private struct Field: Sendable {
         /// In lower case.
-        let name: [UInt8]
-        let line: [UInt8]
+        package let name: [UInt8]
+        package let line: [UInt8]
         /// Whether it replaces even a field that the gateway has written itself.
         let replacesOwn: Bool
     }
@@ -75,7 +75,7 @@ package final class ResponseFieldRules: Sendable {
         return true
     }
 
-    static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
+    package static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
         for index in 0..<bytes.count { out.append(bytes[index]) }
     }
 }

@@ -55,8 +55,8 @@ package final class Snapshot: Sendable {
     package let tracing: TracingRules?
     /// When requests are rejected because there is too much to do; `nil` is never.
     package let overload: OverloadConfiguration?
-    /// Where access lines go, and what they have; `nil` for the default.
-    package let accessLog: AccessLogSettings?
+    /// Where access lines go, and what they have.
+    package let accessLog: AccessPlan
     /// Whether something is to be done with heads of responses once they are written: for cookies, to announce limits,
     /// or to note them for access lines.
     package let editsHeads: Bool
@@ -70,7 +70,7 @@ package final class Snapshot: Sendable {
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
         signIn: SignInComponents, names: CallerNames = CallerNames(),
         routeLimits: RouteLimitPlans = RouteLimitPlans(), checks: CheckRules? = nil, tracing: TracingRules? = nil,
-        accessLog: AccessLogSettings? = nil
+        accessLog: AccessPlan = .standard
     ) {
         self.tracing = tracing
         self.accessLog = accessLog
@@ -84,7 +84,7 @@ package final class Snapshot: Sendable {
         endpoints = OwnEndpoints(handler: signIn.handler, rejection: signIn.rejection, checks: checks)
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
-        editsHeads = hasBrowser || routeLimits.announce || accessLog?.plan?.notesResponses == true
+        editsHeads = hasBrowser || routeLimits.announce || accessLog.notesResponses
         readsRequests = authentication.readsRequests
         hasOtherCredentials = hasBrowser || readsRequests || routeLimits.needCaller
         self.routes = routes
@@ -114,7 +114,7 @@ package final class Snapshot: Sendable {
 
 /// What responds at the paths that the gateway serves itself.
 private struct OwnEndpoints {
-    let handler: LocalHandler
-    let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
-    let checks: CheckRules?
+    package let handler: LocalHandler
+    package let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
+    package let checks: CheckRules?
 }

@@ -9,19 +9,19 @@ internal import MartletIO
 package final class EjectionWatch: Sendable {
     private struct State {
         /// In nanoseconds.
-        let since: Int64
+        package let since: Int64
         private var loops: Set<Int> = []
 
-        init(since: Int64) { self.since = since }
+        package init(since: Int64) { self.since = since }
 
         /// - Returns: whether it is the first one.
-        mutating func insert(_ loop: Int) -> Bool {
+        package mutating func insert(_ loop: Int) -> Bool {
             defer { loops.insert(loop) }
             return loops.isEmpty
         }
 
         /// - Returns: whether it was the last one.
-        mutating func remove(_ loop: Int) -> Bool { loops.remove(loop) != nil && loops.isEmpty }
+        package mutating func remove(_ loop: Int) -> Bool { loops.remove(loop) != nil && loops.isEmpty }
     }
 
     private let logger: Logger

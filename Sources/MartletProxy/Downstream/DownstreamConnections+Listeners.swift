@@ -125,7 +125,7 @@ extension DownstreamConnections {
         self[downstream].origin.peerBytes = octets
         self[downstream].origin.address = DownstreamAddress(
             bytes: octets, text: AddressText(SocketEndpoint.text(of: octets).utf8),
-            isTrusted: isTrusted, isNoted: context.logs.access.needsNotes, port: address.port)
+            isTrusted: isTrusted, port: address.port)
         return true
     }
 }

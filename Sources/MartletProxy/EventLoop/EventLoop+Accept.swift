@@ -61,7 +61,7 @@ extension EventLoop {
         }
         let address = DownstreamAddress(
             bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
-            isTrusted: isTrusted, isNoted: loop.context.logs.access.needsNotes, port: peer.port, isUnix: peer.isUnix)
+            isTrusted: isTrusted, port: peer.port, isUnix: peer.isUnix)
         let downstream = loop.downstreams.all.allocate()
         loop.downstreams[downstream].open(
             fd: fd, kind: .http1, rules: listener.rules, address: address,

@@ -27,6 +27,8 @@ extension EventLoop {
             case .message(.adopt(let next, let sockets)): adopt(next, sockets)
             case .message(.resolved(let names)):
                 loop.upstreams.retire(loop.upstreams.directory.resolve(names, now: loop.now), &loop.context)
+                // An endpoint may have the index of another one that is gone.
+                loop.context.logs.access.reset()
             case .message(.health(let endpoints)): loop.upstreams.directory.note(endpoints, now: loop.now)
             case .message(.drained(let endpoints)): loop.upstreams.directory.setDrained(endpoints, now: loop.now)
             case .message(.invalidateCaches):
@@ -37,8 +39,8 @@ extension EventLoop {
                 authenticator.note(change, acknowledgement, at: loop.time)
             case .message(.rejectSessions(let rejects)): authenticator.rejectSessions(rejects)
             case .message(.watch(let watcher)): loop.context.logs.watch(watcher)
-            case .message(.logFormatChanged): loop.context.logs.access.formatChanged()
-            case .message(.accessLog(let settings)): SelectedLines.adopt(settings, &loop.downstreams, &loop.context)
+            case .message(.logFormatChanged): loop.context.logs.access.reset()
+            case .message(.accessLog(let plan)): loop.context.logs.access.adopt(plan)
             case .message(.report(let withEndpoints, let reply)): reply(report(withEndpoints: withEndpoints))
             case .message(.drain(let deadline, let hasSuccessor)):
                 drain(until: deadline.nanoseconds, hasSuccessor: hasSuccessor)
@@ -64,7 +66,7 @@ extension EventLoop {
         // Without a descriptor left, this loop watches nothing until the next reload.
         try? loop.context.overload.adopt(next.overload, loop.context.poller)
         authenticator.adopt(next.authentication)
-        SelectedLines.adopt(next.accessLog, &loop.downstreams, &loop.context)
+        loop.context.logs.access.adopt(next.accessLog)
         loop.context.counters.assignSlots(toRoutes: loop.context.snapshot.routes.routes.map(\.name))
         credentialWatch.reevaluateExchanges(&loop.exchanges, &authenticator, &loop.context)
         if router.head.fields.capacity != next.limits.headerFields {

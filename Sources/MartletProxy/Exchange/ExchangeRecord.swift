@@ -17,6 +17,7 @@ struct ExchangeRecord: ~Copyable {
     var reason: Int32 = 0
     var bytesIn = 0
     var bytesOut = 0
+    var notes: AccessNotes?
     var limits = ExchangeLimits()
 
     @inline(__always)
@@ -31,7 +32,8 @@ struct ExchangeRecord: ~Copyable {
     @inline(__always)
     mutating func end() {
         limits.end()
-        guard !forwardedClient.isEmpty || !forwardedNetwork.isEmpty else { return }
+        guard !forwardedClient.isEmpty || !forwardedNetwork.isEmpty || notes != nil else { return }
+        notes = nil
         forwardedClient = []
         forwardedNetwork = []
     }

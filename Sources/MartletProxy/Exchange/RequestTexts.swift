@@ -12,7 +12,6 @@ struct RequestTexts: ~Copyable {
     private static let beforeHost: StaticString = "\",\"host\":\""
     private static let beforePath: StaticString = "\",\"path\":\""
     private static let beforeTrace: StaticString = "\",\"trace_id\":\""
-    private static let traceBytes = 32
     /// What follows the client while the rest is unknown.
     private static let unknown: StaticString = "\",\"method\":\"\",\"host\":\"\",\"path\":\""
 
@@ -22,6 +21,8 @@ struct RequestTexts: ~Copyable {
     private var endOfMethod = 0
     private var endOfHost = 0
     private var endOfPath = 0
+    /// 0 without the ID of a trace.
+    private var endOfCaller = 0
 
     init() { unsafe begin(requestID: UnsafeBufferPointer(start: nil, count: 0), client: AddressText()) }
 
@@ -33,6 +34,7 @@ struct RequestTexts: ~Copyable {
         out.removeAll()
         unsafe out.append(requestID)
         endOfID = out.count
+        endOfCaller = 0
         out.append(RequestTexts.beforeClient)
         out.append(client)
         appendUnknown(to: &out)
@@ -90,9 +92,10 @@ struct RequestTexts: ~Copyable {
         unsafe buffer.append(names)
     }
 
-    /// Adds the ID of its trace, behind the caller.
+    /// Adds the ID of its trace, behind everything else: nothing is added or set afterwards.
     @inline(never)
     mutating func add(trace: String) {
+        endOfCaller = buffer.count
         buffer.append(RequestTexts.beforeTrace)
         buffer.append(text: trace)
     }
@@ -130,22 +133,14 @@ struct RequestTexts: ~Copyable {
         unsafe part(endOfMethod &+ RequestTexts.beforeHost.utf8CodeUnitCount, endOfHost)
     }
     @unsafe @inline(__always) var path: UnsafeBufferPointer<UInt8> { unsafe part(startOfPath, endOfPath) }
-    /// The ID of the trace, with which the texts end if there is one.
-    var trace: UnsafeBufferPointer<UInt8>? {
-        let start = buffer.count &- RequestTexts.traceBytes
-        let name = start &- RequestTexts.beforeTrace.utf8CodeUnitCount
-        guard name >= endOfPath,
-            unsafe part(name, start).elementsEqual(
-                UnsafeBufferPointer(
-                    start: RequestTexts.beforeTrace.utf8Start, count: RequestTexts.beforeTrace.utf8CodeUnitCount))
-        else { return nil }
-        return unsafe part(start, buffer.count)
+    /// The ID of the trace; empty without one.
+    @unsafe var trace: UnsafeBufferPointer<UInt8> {
+        unsafe part(
+            endOfCaller > 0 ? endOfCaller &+ RequestTexts.beforeTrace.utf8CodeUnitCount : buffer.count, buffer.count)
     }
     /// The caller without the ID of the trace.
-    var caller: UnsafeBufferPointer<UInt8> {
-        guard unsafe trace != nil else { return unsafe names }
-        let length = RequestTexts.traceBytes &+ RequestTexts.beforeTrace.utf8CodeUnitCount
-        return unsafe part(endOfPath, buffer.count &- length)
+    @unsafe var caller: UnsafeBufferPointer<UInt8> {
+        unsafe part(endOfPath, endOfCaller > 0 ? endOfCaller : buffer.count)
     }
     /// The caller, and the ID of the trace.
     @unsafe @inline(__always) var names: UnsafeBufferPointer<UInt8> { unsafe part(endOfPath, buffer.count) }

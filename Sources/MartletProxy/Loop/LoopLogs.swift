@@ -12,9 +12,9 @@ struct LoopLogs: ~Copyable {
     private(set) var isWatched = false
 
     init(
-        access sink: any AccessLogging, _ settings: AccessLogSettings? = nil, debug: DebugLog, requestIDPrefix: UInt64
+        access sink: any AccessLogging, _ plan: AccessPlan = .standard, debug: DebugLog, requestIDPrefix: UInt64
     ) {
-        access = AccessLogWriter(sink, settings)
+        access = AccessLogWriter(sink, plan)
         self.debug = debug
         requestIDs = RequestIDs(prefix: requestIDPrefix)
     }

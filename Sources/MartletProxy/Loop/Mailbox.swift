@@ -29,7 +29,7 @@ package enum LoopMessage: Sendable {
     /// The access log has changed its format.
     case logFormatChanged
     /// Access lines go elsewhere, or have other fields: for a loop that adopts no configuration.
-    case accessLog(AccessLogSettings?)
+    case accessLog(AccessPlan)
     /// Report the counters, with the state of every endpoint if that is wanted.
     case report(withEndpoints: Bool, @Sendable (LoopReport) -> Void)
     /// Finish requests in progress and accept no more; what is left at the deadline is aborted.

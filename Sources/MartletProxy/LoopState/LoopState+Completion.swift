@@ -60,7 +60,9 @@ extension LoopState {
             RequestTracing.finish(exchange, microseconds: microseconds, &exchanges, &downstreams, &context)
         }
         log(exchange, microseconds: microseconds)
-        if context.logs.isWatched { SelectedLines.show(exchange, microseconds, &self) }
+        if context.logs.isWatched {
+            AccessRecords.show(exchange, &exchanges, &downstreams, &upstreams.directory, &context)
+        }
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
         if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }
         if exchanges[exchange].credential.setsCookie { exchanges.cookies.remove(exchange) }
@@ -70,23 +72,25 @@ extension LoopState {
         downstreams[downstream].exchange = .none
     }
 
-    /// Writes the access record of an exchange.
+    /// Writes the access line of an exchange, if it has one.
     @inline(__always)
     private mutating func log(_ exchange: Handle<Exchange>, microseconds: Int) {
+        context.logs.access.facts.bytesIn = exchanges[exchange].record.bytesIn
+        context.logs.access.facts.bytesOut = exchanges[exchange].record.bytesOut
+        context.logs.access.facts.microseconds = microseconds
+        context.logs.access.facts.unixTime = context.unixTime
         let key = AccessKey(
             route: exchanges[exchange].record.routeSlot.rawValue,
             endpoint: exchanges[exchange].forwarding.endpoint.rawValue,
             status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
-            provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch,
-            isCheck: !exchanges[exchange].request.check.isEmpty)
-        if !context.logs.access.isPrepared(for: key), SelectedLines.write(exchange, microseconds, orPrepare: key, &self)
-        {
-            return
+            provider: exchanges[exchange].credential.provider, isCheck: !exchanges[exchange].request.check.isEmpty)
+        let slot = key.slot
+        if context.logs.access.isSelective || !context.logs.access.isPrepared(for: key, at: slot) {
+            guard AccessRecords.prepare(key, exchange, &exchanges, &downstreams, &upstreams.directory, &context) else {
+                return
+            }
         }
-        let line = AccessLine(
-            unixTime: context.unixTime, bytesIn: exchanges[exchange].record.bytesIn,
-            bytesOut: exchanges[exchange].record.bytesOut, microseconds: microseconds)
         let lent = unsafe exchanges.all.address(of: exchange)
-        unsafe context.logs.access.append(line, &lent.pointee.record.texts, key)
+        unsafe context.logs.access.append(&lent.pointee.record.texts, at: slot)
     }
 }

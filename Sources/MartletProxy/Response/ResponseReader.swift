@@ -20,7 +20,7 @@ struct ResponseReader: ~Copyable {
     private func addFields(
         to exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
     ) {
-        SelectedLines.note(status: response.status, exchange, &exchanges, &context)
+        AccessRecords.note(status: response.status, exchange, &exchanges, &context)
         exchanges.completeHead(
             of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream, &context)
     }

@@ -37,7 +37,7 @@ extension RequestRouter {
             let lent = unsafe exchanges.all.address(of: exchange)
             unsafe lent.pointee.request.detectGRPCWeb(in: &head, bytes)
         }
-        if !downstreams[downstream].origin.address.marks.isEmpty {
+        if downstreams[downstream].origin.address.isTrusted || context.logs.access.needsNotes {
             unsafe readHead(exchange, bytes, &exchanges, &downstreams, &context)
         }
         if head.fields.hasForwarding, !downstreams[downstream].origin.address.isTrusted {
@@ -53,9 +53,9 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
         _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let address = downstreams[exchanges[exchange].downstream].origin.address
-        if address.isNoted { unsafe context.logs.access.notes.note(head, bytes, of: exchange) }
-        if address.isTrusted { unsafe applyProxyFields(exchange, bytes, &exchanges, &downstreams, &context) }
+        if context.logs.access.needsNotes { unsafe exchanges[exchange].record.notes = AccessNotes(head, bytes) }
+        guard downstreams[exchanges[exchange].downstream].origin.address.isTrusted else { return }
+        unsafe applyProxyFields(exchange, bytes, &exchanges, &downstreams, &context)
     }
 
     /// Logs once for a connection that forwarding fields of its peer are ignored: its requests count as the peer's own.

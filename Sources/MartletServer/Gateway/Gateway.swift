@@ -66,7 +66,7 @@ package final class Gateway: Sendable {
         invalidator = CacheInvalidator(logger: services.logger)
         let graph = try Graph.build(
             blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator,
-            accessLog: services.accessFiles.settings(blueprint.configuration.log))
+            accessLog: services.accessFiles.plan(blueprint.configuration.log))
         endpoints = EndpointStates(services)
         traces = Traces(services)
         parts = [
@@ -174,7 +174,7 @@ package final class Gateway: Sendable {
         var built: Graph?
         let change: GatewayChange
         do {
-            let accessLog = try services.accessFiles.settings(blueprint.configuration.log)
+            let accessLog = try services.accessFiles.plan(blueprint.configuration.log)
             let next = try Graph.build(
                 blueprint, services, previous: old, keys: issuerKeys, invalidator: invalidator, accessLog: accessLog)
             built = next

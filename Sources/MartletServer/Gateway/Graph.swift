@@ -46,7 +46,7 @@ package struct Graph: Sendable {
     package static func build(
         _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: IssuerKeysRegistry,
         invalidator: CacheInvalidator, access: StoreAccess = .full, store shared: SharedStore? = nil,
-        accessLog: AccessLogSettings? = nil
+        accessLog: AccessPlan = .standard
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
         let accounts = try OpenAccounts.make(

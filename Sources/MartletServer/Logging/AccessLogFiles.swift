@@ -34,12 +34,11 @@ final class AccessLogFiles: Sendable {
         self.reopenable = reopenable
     }
 
-    /// The settings of a configuration; `nil` for the default.
+    /// What lines of a configuration have, and where they go.
     /// - Throws: `StartError` if its file cannot be opened.
-    func settings(_ log: LogConfiguration) throws(StartError) -> AccessLogSettings? {
-        let plan = AccessPlan(log.access)
-        guard let file = log.access.file else { return plan.map { AccessLogSettings(plan: $0, sink: nil) } }
-        return AccessLogSettings(plan: plan, sink: try sink(file, log.format))
+    func plan(_ log: LogConfiguration) throws(StartError) -> AccessPlan {
+        guard let file = log.access.file else { return AccessPlan(log.access) }
+        return AccessPlan(log.access, sink: try sink(file, log.format))
     }
 
     private func sink(_ file: Located<FilePath>, _ format: LogConfiguration.Format) throws(StartError) -> LogSink {

@@ -3,6 +3,7 @@ import MartletCore
 import MartletTesting
 import Testing
 
+@testable import MartletDecisions
 @testable import MartletProxy
 
 /// Lines of the gateway, compared with ones that are put together in the plainest way.
@@ -36,28 +37,32 @@ import Testing
 
     @Test func `without a plan have the default fields`() {
         for line in Self.lines {
-            let (json, text) = (AccessLineBench.write(line, .json), AccessLineBench.write(line, .text))
+            let (json, text) = (AccessLineBench.text(line, .json), AccessLineBench.text(line, .text))
             #expect(json == line.json(AccessField.standard))
             #expect(text == line.text)
         }
     }
 
-    @Test func `of which the default fields are chosen by name are the same`() {
+    @Test func `have the same text where the default fields are chosen by name`() {
         for line in Self.lines {
-            // Something has to differ from the default for a plan.
+            for format in [AccessFormat.json, .text] {
+                #expect(
+                    AccessLineBench.text(line, format, AccessField.standard) == AccessLineBench.text(line, format))
+            }
+            // As text, one more field gives names to all of them.
             let fields = AccessField.standard + [.weight]
-            let json = AccessLineBench.write(line, .json, fields)
+            let json = AccessLineBench.text(line, .json, fields)
             #expect(json == line.json(fields))
-            #expect(json.replacing(",\"weight\":1}", with: "}") == AccessLineBench.write(line, .json))
-            #expect(AccessLineBench.write(line, .text, fields) == line.text(fields))
+            #expect(json.replacing(",\"weight\":1}", with: "}") == AccessLineBench.text(line, .json))
+            #expect(AccessLineBench.text(line, .text, fields) == line.text(fields))
         }
     }
 
     @Test func `have any one field alone`() {
         for field in AccessField.allCases {
             for line in Self.lines.prefix(60) {
-                #expect(AccessLineBench.write(line, .json, [field]) == line.json([field]))
-                #expect(AccessLineBench.write(line, .text, [field]) == line.text([field]))
+                #expect(AccessLineBench.text(line, .json, [field]) == line.json([field]))
+                #expect(AccessLineBench.text(line, .text, [field]) == line.text([field]))
             }
         }
     }
@@ -67,8 +72,8 @@ import Testing
         for line in Self.lines {
             let shuffled = AccessField.allCases.shuffled(using: &random)
             let fields = Array(shuffled.prefix(Int.random(in: 1...shuffled.count, using: &random)))
-            #expect(AccessLineBench.write(line, .json, fields) == line.json(fields))
-            #expect(AccessLineBench.write(line, .text, fields) == line.text(fields))
+            #expect(AccessLineBench.text(line, .json, fields) == line.json(fields))
+            #expect(AccessLineBench.text(line, .text, fields) == line.text(fields))
         }
     }
 
@@ -80,20 +85,72 @@ import Testing
             together.reversed(), [.time] + together + [.bytesIn, .bytesOut],
         ]
         for line in Self.lines.prefix(100) {
-            for fields in choices { #expect(AccessLineBench.write(line, .json, fields) == line.json(fields)) }
+            for fields in choices { #expect(AccessLineBench.text(line, .json, fields) == line.json(fields)) }
         }
     }
 }
 
-/// Writes lines of the gateway.
-enum AccessLineBench {
+/// Writes lines as a loop does.
+struct AccessLineBench: ~Copyable {
+    let sink: CollectedLines
+    private(set) var writer: AccessLogWriter
+
+    /// - Parameter fields: without any, those of a configuration that says nothing.
+    init(_ format: AccessFormat, _ fields: [AccessField]? = nil, instanceID: String = "") {
+        var configuration = AccessLogConfiguration()
+        if let fields { configuration.fields = fields }
+        sink = CollectedLines(format, instanceID: instanceID)
+        writer = AccessLogWriter(sink, AccessPlan(configuration))
+    }
+
+    /// What was written.
+    var text: String {
+        mutating get {
+            writer.flush(now: 0, isIdle: true)
+            return sink.text
+        }
+    }
+
+    /// Writes a line; what lines with its key share is that of the first one.
+    mutating func write(_ line: PlainAccessLine, _ key: AccessKey = AccessLineBench.key()) {
+        var request = RequestTexts()
+        Self.begin(&request, line)
+        if !writer.isPrepared(for: key, at: key.slot) {
+            let instanceID = writer.facts.instanceID
+            writer.facts = Self.facts(line)
+            writer.facts.instanceID = instanceID
+            writer.prepare(key, &request)
+        }
+        writer.facts.unixTime = line.milliseconds / 1000
+        writer.facts.milliseconds = line.milliseconds
+        writer.facts.bytesIn = line.bytesIn
+        writer.facts.bytesOut = line.bytesOut
+        writer.facts.microseconds = line.microseconds
+        writer.append(&request, at: key.slot)
+    }
+
+    static func key(
+        route: Int32 = 1, endpoint: Int32 = 2, status: Int = 200, reason: Int32 = 3, provider: Int32 = 4
+    ) -> AccessKey {
+        AccessKey(route: route, endpoint: endpoint, status: status, reason: reason, provider: provider)
+    }
+
+    func isPrepared(for key: AccessKey) -> Bool { writer.isPrepared(for: key, at: key.slot) }
+
+    /// The text of one line.
+    static func text(_ line: PlainAccessLine, _ format: AccessFormat, _ fields: [AccessField]? = nil) -> String {
+        var bench = AccessLineBench(format, fields, instanceID: line.instanceID)
+        bench.write(line)
+        return bench.text
+    }
+
     private static func lend(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         let bytes = Array(text.utf8)
         unsafe bytes.withUnsafeBufferPointer { unsafe body($0) }
     }
 
     /// The texts of a line's request.
-    static func begin(_ request: inout RequestTexts, _ line: PlainAccessLine) {
+    private static func begin(_ request: inout RequestTexts, _ line: PlainAccessLine) {
         let client = AddressText(line.client.utf8)
         unsafe lend(line.requestID) { unsafe request.begin(requestID: $0, client: client) }
         unsafe lend(line.method) { method in
@@ -104,68 +161,46 @@ enum AccessLineBench {
         if let trace = line.trace { request.add(trace: trace) }
     }
 
-    /// A line with these fields; without any, that of a configuration that says nothing.
-    static func write(_ line: PlainAccessLine, _ format: AccessFormat, _ fields: [AccessField]? = nil) -> String {
-        var request = RequestTexts()
-        begin(&request, line)
-        var configuration = AccessLogConfiguration()
-        if let fields { configuration.fields = fields }
-        var out = ByteBuffer()
-        if let plan = AccessPlan(configuration) {
-            SelectedLineWriter(plan, format, instanceID: Array(line.instanceID.utf8))
-                .write(selected(line), &request, into: &out)
-            return String(decoding: out.array, as: UTF8.self)
-        }
-        var records = AccessLineFormatter(instanceID: line.instanceID)
-        let key = AccessKey(
-            route: 1, endpoint: 2, status: line.status, reason: 0, provider: 0, epoch: 0, isCheck: line.isCheck)
-        records.prepare(
-            key, route: Array(line.route.utf8), reason: Array(line.reason.utf8), member: Array(line.member.utf8),
-            condition: Array(line.condition.utf8), provider: Array(line.provider.utf8),
-            upstream: Array(line.upstream.utf8), format: format)
-        let numbers = AccessLine(
-            unixTime: line.milliseconds / 1000, bytesIn: line.bytesIn, bytesOut: line.bytesOut,
-            microseconds: line.microseconds)
-        records.append(numbers, &request, key, format: format)
-        let sink = CollectedLines(format)
-        records.flush(to: sink)
-        return sink.text
-    }
-
-    private static func selected(_ line: PlainAccessLine) -> SelectedLine {
-        var selected = SelectedLine()
-        selected.milliseconds = line.milliseconds
-        selected.status = line.status
-        selected.isCheck = line.isCheck
-        selected.bytesIn = line.bytesIn
-        selected.bytesOut = line.bytesOut
-        selected.microseconds = line.microseconds
-        selected.retries = line.retries
-        selected.protocolVersion = line.protocolVersion
-        selected.tlsVersion = Array(line.tlsVersion.utf8)
-        selected.listener = Array(line.listener.utf8)
-        selected.names.route = Array(line.route.utf8)
-        selected.names.reason = Array(line.reason.utf8)
-        selected.names.member = Array(line.member.utf8)
-        selected.names.condition = Array(line.condition.utf8)
-        selected.names.provider = Array(line.provider.utf8)
-        selected.names.upstream = Array(line.upstream.utf8)
+    private static func facts(_ line: PlainAccessLine) -> AccessFacts {
+        var facts = AccessFacts()
+        facts.status = line.status
+        facts.isCheck = line.isCheck
+        facts.route = Array(line.route.utf8)
+        facts.reason = Array(line.reason.utf8)
+        facts.member = Array(line.member.utf8)
+        facts.condition = Array(line.condition.utf8)
+        facts.provider = Array(line.provider.utf8)
+        facts.upstream = Array(line.upstream.utf8)
+        facts.weight = Array("1".utf8)
+        facts.retries = line.retries
+        facts.protocolVersion = line.protocolVersion
+        facts.listener = Array(line.listener.utf8)
+        facts.tlsVersion = line.tlsVersion
         if line.upstreamStatus > 0 {
             var notes = AccessNotes()
-            let exchange = Handle<Exchange>(index: 0, generation: 1)
-            notes.note(status: line.upstreamStatus, microseconds: line.upstreamMicroseconds, of: exchange)
-            selected.notes = notes.entry(of: exchange)
+            notes.status = line.upstreamStatus
+            notes.microseconds = line.upstreamMicroseconds
+            facts.notes = notes
         }
-        return selected
+        return facts
     }
 }
 
 /// Collects lines as a sink does.
 final class CollectedLines: AccessLogging {
-    let format: AccessFormat
+    private let formats: Box<AccessFormat>
+    let instanceID: String
     private let box = Box("")
 
-    init(_ format: AccessFormat = .json) { self.format = format }
+    init(_ format: AccessFormat = .json, instanceID: String = "") {
+        formats = Box(format)
+        self.instanceID = instanceID
+    }
+
+    var format: AccessFormat {
+        get { formats.value }
+        set { formats.withLock { $0 = newValue } }
+    }
 
     var text: String { box.value }
 

@@ -1,3 +1,4 @@
+import MartletConfig
 import MartletCore
 import Synchronization
 import Testing
@@ -7,16 +8,18 @@ import Testing
 
 @Suite struct AccessKeyTests {
     private func key(
-        route: Int32 = 1, endpoint: Int32 = 2, status: Int = 200, reason: Int32 = 3, provider: Int32 = 4, epoch: Int = 5
+        route: Int32 = 1, endpoint: Int32 = 2, status: Int = 200, reason: Int32 = 3, provider: Int32 = 4,
+        isCheck: Bool = false
     ) -> AccessKey {
-        AccessKey(route: route, endpoint: endpoint, status: status, reason: reason, provider: provider, epoch: epoch)
+        AccessKey(
+            route: route, endpoint: endpoint, status: status, reason: reason, provider: provider, isCheck: isCheck)
     }
 
     @Test func `two keys are equal only if all their indices are`() {
         let others = [
-            key(route: 2), key(endpoint: 1), key(status: 201), key(reason: 4), key(provider: 3), key(epoch: 6),
+            key(route: 2), key(endpoint: 1), key(status: 201), key(reason: 4), key(provider: 3), key(isCheck: true),
             key(route: -1), key(endpoint: -1), key(provider: -1), key(route: 2, endpoint: 1),
-            key(reason: 4, provider: 3), key(provider: 5, epoch: 4), key(status: 3, reason: 200),
+            key(reason: 4, provider: 3), key(status: 3, reason: 200), key(status: 4, isCheck: true),
         ]
         #expect(key() == key())
         for (index, other) in others.enumerated() {
@@ -25,11 +28,11 @@ import Testing
         }
     }
 
-    @Test func `a key has its status, and one of 64 slots`() {
+    @Test func `a key has one of 64 slots`() {
         var used: Set<Int> = []
         for number in Int32(-1)..<2000 {
             let one = key(route: number, endpoint: number % 7, status: Int(number), reason: number % 3)
-            #expect(one.status == Int(number) && (0..<64).contains(one.slot))
+            #expect((0..<64).contains(one.slot))
             used.insert(one.slot)
         }
         #expect(used.count == 64)
@@ -37,77 +40,99 @@ import Testing
 
     @Test func `extreme indices have a slot, too`() {
         for number in [Int32.min, -1, 0, .max] {
-            let one = key(route: number, endpoint: number, reason: number, provider: number, epoch: Int.max)
+            let one = key(
+                route: number, endpoint: number, reason: number, provider: number)
             #expect((0..<64).contains(one.slot))
         }
     }
 }
 
-@Suite struct AccessTextsTests {
-    private func key(_ route: Int32, status: Int = 200) -> AccessKey {
-        AccessKey(route: route, endpoint: 0, status: status, reason: 0, provider: 0, epoch: 0)
+/// What lines with one key share.
+@Suite struct AccessTemplateTests {
+    private func line(
+        route: String = "api", status: Int = 200, reason: String = "ok", member: String = "",
+        provider: String = "apple", upstream: String = "http://u"
+    ) -> PlainAccessLine {
+        PlainAccessLine(
+            route: route, status: status, reason: reason, member: member, provider: provider, upstream: upstream)
     }
 
-    private func store(
-        _ key: AccessKey, in texts: inout AccessTexts, route: String = "api", reason: String = "ok",
-        member: String = "", provider: String = "apple", upstream: String = "http://u", _ format: AccessFormat = .text
-    ) {
-        texts.store(
-            key, route: Array(route.utf8), reason: Array(reason.utf8), member: Array(member.utf8),
-            condition: [], provider: Array(provider.utf8), upstream: Array(upstream.utf8), format)
-    }
-
-    private func text(of key: AccessKey, in texts: borrowing AccessTexts) -> String {
-        unsafe String(decoding: texts.text(of: key), as: UTF8.self)
-    }
-
-    @Test func `texts of a JSON record stand between the path and the first number`() {
-        var texts = AccessTexts()
-        store(key(1), in: &texts, .json)
-        let plain = text(of: key(1), in: texts)
+    @Test func `texts of a JSON line stand between the path and the first number`() {
+        let plain = AccessLineBench.text(line(), .json)
         #expect(
-            plain == #"","route":"api","status":200,"reason":"ok","provider":"apple","#
-                + #""upstream":"http://u","bytes_in":"#)
-        store(key(1), in: &texts, reason: "request.body_invalid", member: "email", provider: "", upstream: "", .json)
-        let member = text(of: key(1), in: texts)
+            plain.contains(
+                #""path":"/v1/x","route":"api","status":200,"reason":"ok","provider":"apple","#
+                    + #""upstream":"http://u","bytes_in":5,"#))
+        let member = line(reason: "request.body_invalid", member: "email", provider: "", upstream: "")
         #expect(
-            member == #"","route":"api","status":200,"reason":"request.body_invalid","member":"email","#
-                + #""provider":"","upstream":"","bytes_in":"#)
+            AccessLineBench.text(member, .json).contains(
+                #""path":"/v1/x","route":"api","status":200,"reason":"request.body_invalid","member":"email","#
+                    + #""provider":"","upstream":"","bytes_in":5,"#))
     }
 
-    @Test func `texts of a text record have no provider`() {
-        var texts = AccessTexts()
-        store(key(1, status: 503), in: &texts)
-        let plain = text(of: key(1, status: 503), in: texts)
-        #expect(plain == " 503 ok route=api upstream=http://u ")
-        store(key(1, status: 503), in: &texts, route: "-", reason: "a.b", member: "c", upstream: "")
-        let member = text(of: key(1, status: 503), in: texts)
-        #expect(member == " 503 a.b member=c route=- upstream= ")
+    @Test func `texts of a line as text have no provider`() {
+        #expect(
+            AccessLineBench.text(line(status: 503), .text).contains("/v1/x 503 ok route=api upstream=http://u 789us"))
+        let member = line(route: "-", status: 503, reason: "a.b", member: "c", upstream: "")
+        #expect(
+            AccessLineBench.text(member, .text).contains("/v1/x 503 a.b member=c route=- upstream= 789us"))
     }
 
     @Test func `nothing is cached at first`() {
-        let texts = AccessTexts()
+        let bench = AccessLineBench(.json)
         for number in Int32(-1)..<200 {
-            let isCached = texts.contains(key(number))
+            let isCached = bench.isPrepared(for: AccessLineBench.key(route: number))
             #expect(!isCached)
         }
     }
 
     @Test func `a key replaces the one in its slot, and no other`() throws {
-        let first = key(0)
-        let next = (Int32(1)...).lazy.map { key($0) }.first { $0.slot == first.slot }
-        let second = try #require(next)
-        let found = (Int32(1)...).lazy.map { key($0) }.first { $0.slot != first.slot }
-        let other = try #require(found)
-        var texts = AccessTexts()
-        store(first, in: &texts, route: "first")
-        store(other, in: &texts, route: "other")
-        let before = [texts.contains(first), texts.contains(second), texts.contains(other)]
-        store(second, in: &texts, route: "second")
-        let after = [texts.contains(first), texts.contains(second), texts.contains(other)]
-        let (own, others) = (text(of: second, in: texts), text(of: other, in: texts))
+        let first = AccessLineBench.key(route: 0)
+        let keys = (Int32(1)...).lazy.map { AccessLineBench.key(route: $0) }
+        let (second, other) = try (
+            #require(keys.first { $0.slot == first.slot }), #require(keys.first { $0.slot != first.slot })
+        )
+        var bench = AccessLineBench(.text)
+        func isCached(_ bench: borrowing AccessLineBench) -> [Bool] {
+            [first, second, other].map { bench.isPrepared(for: $0) }
+        }
+        bench.write(line(route: "first"), first)
+        bench.write(line(route: "other"), other)
+        let before = isCached(bench)
+        bench.write(line(route: "second"), second)
+        bench.write(line(route: "kept"), second)
+        bench.write(line(route: "kept"), other)
+        let after = isCached(bench)
+        let routes = bench.text.split(separator: "\n").map { $0.split(separator: " ").first { $0.hasPrefix("route=") } }
         #expect(before == [true, false, true] && after == [false, true, true])
-        #expect(own == " 200 ok route=second upstream=http://u " && others == " 200 ok route=other upstream=http://u ")
+        #expect(routes == ["route=first", "route=other", "route=second", "route=second", "route=other"])
+    }
+
+    @Test(arguments: [[AccessField.time, .route], [.route, .time], [.event, .time, .route, .timeMilliseconds]])
+    func `every second has its own time`(_ fields: [AccessField]) {
+        for format in [AccessFormat.json, .text] {
+            var bench = AccessLineBench(format, fields)
+            var expected = ""
+            for second in [1, 1, 2, 2, 1, 1_700_000_000] {
+                let line = PlainAccessLine(milliseconds: Int64(second) * 1000 + 999)
+                bench.write(line)
+                expected += format == .json ? line.json(fields) : line.text(fields)
+            }
+            let text = bench.text
+            #expect(text == expected)
+        }
+    }
+
+    @Test func `what one line lacks is in the next one`() {
+        var bench = AccessLineBench(.json, [.subject, .status, .traceID])
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        bench.write(PlainAccessLine())
+        bench.write(PlainAccessLine(caller: ("u1", ""), trace: trace))
+        bench.write(PlainAccessLine(caller: ("u2", "s")))
+        let text = bench.text
+        #expect(
+            text == "{\"status\":200}\n{\"subject\":\"u1\",\"status\":200,\"trace_id\":\"\(trace)\"}\n"
+                + "{\"subject\":\"u2\",\"status\":200}\n")
     }
 }
 
@@ -128,10 +153,6 @@ import Testing
 
     /// Writes a record whose path has so many bytes.
     private func write(_ count: Int, to writer: inout AccessLogWriter) {
-        let key = AccessKey(route: 0, endpoint: -1, status: 200, reason: 0, provider: -1, epoch: writer.epoch)
-        if !writer.isPrepared(for: key) {
-            writer.prepare(key, route: Array("r".utf8), reason: Array("ok".utf8), provider: [], upstream: [])
-        }
         let path = [UInt8](repeating: 0x61, count: count)
         let text = Array("x".utf8)
         var request = RequestTexts()
@@ -141,7 +162,15 @@ import Testing
             unsafe request.add(method: text, host: text)
         }
         unsafe path.withUnsafeBufferPointer { unsafe request.set(path: $0) }
-        writer.append(AccessLine(unixTime: 1, bytesIn: 0, bytesOut: 0, microseconds: 0), &request, key)
+        let key = AccessLineBench.key()
+        if !writer.isPrepared(for: key, at: key.slot) {
+            writer.facts.status = 200
+            writer.facts.route = Array("r".utf8)
+            writer.facts.reason = Array("ok".utf8)
+            writer.prepare(key, &request)
+        }
+        writer.facts.unixTime = 1
+        writer.append(&request, at: key.slot)
     }
 
     /// What a line has besides its path: "1 unix x x", " 200 ok route=r upstream= ", "0us id=x" and a line feed.
@@ -185,14 +214,18 @@ import Testing
         #expect(sink.sizes == (batches == 0 ? [] : [length]))
     }
 
-    @Test func `a key that was prepared under another epoch has to be prepared again`() {
+    @Test func `a key has to be prepared again after a new configuration or format`() {
         var writer = AccessLogWriter(Sink())
         write(1, to: &writer)
-        let former = AccessKey(route: 0, endpoint: -1, status: 200, reason: 0, provider: -1, epoch: 0)
-        let before = writer.isPrepared(for: former)
-        writer.formatChanged()
-        let current = AccessKey(route: 0, endpoint: -1, status: 200, reason: 0, provider: -1, epoch: writer.epoch)
-        let after = writer.isPrepared(for: current)
-        #expect(before && !after && former != current)
+        let key = AccessLineBench.key()
+        let isPrepared = { (writer: borrowing AccessLogWriter) in writer.isPrepared(for: key, at: key.slot) }
+        let first = isPrepared(writer)
+        writer.reset()
+        let afterFormat = isPrepared(writer)
+        write(1, to: &writer)
+        let second = isPrepared(writer)
+        writer.adopt(.standard)
+        let afterPlan = isPrepared(writer)
+        #expect(first && !afterFormat && second && !afterPlan)
     }
 }

@@ -1,3 +1,5 @@
+@testable import MartletDecisions
+
 /// Texts that a client sends, and texts that it is expected to get.
 enum BenchText {
     /// Of every moment of a bench.

@@ -1,4 +1,5 @@
 import MartletAuthenticator
+import MartletConfig
 import MartletCore
 import MartletIO
 import Synchronization
@@ -150,46 +151,46 @@ import Testing
 }
 
 @Suite struct AccessLogWriterTests {
-    private final class Sink: AccessLogging {
-        private let state = Mutex((format: AccessFormat.json, text: ""))
-
-        var format: AccessFormat {
-            get { state.withLock { $0.format } }
-            set { state.withLock { $0.format = newValue } }
-        }
-        var text: String { state.withLock { $0.text } }
-
-        func take(_ lines: inout ByteBuffer) {
-            let text = String(decoding: lines.array, as: UTF8.self)
-            lines.removeAll()
-            state.withLock { $0.text += text }
-        }
-    }
-
     private func write(_ writer: inout AccessLogWriter) {
-        let key = AccessKey(route: 0, endpoint: -1, status: 200, reason: 0, provider: -1, epoch: writer.epoch)
-        if !writer.isPrepared(for: key) {
-            writer.prepare(key, route: [0x72], reason: [0x6F, 0x6B], provider: [], upstream: [])
-        }
+        let key = AccessLineBench.key()
         var request = RequestTexts()
-        writer.append(AccessLine(unixTime: 1, bytesIn: 0, bytesOut: 0, microseconds: 0), &request, key)
+        if !writer.isPrepared(for: key, at: key.slot) { writer.prepare(key, &request) }
+        writer.append(&request, at: key.slot)
     }
 
     @Test func `texts are formatted again after a new configuration or format`() {
-        let sink = Sink()
+        let sink = CollectedLines()
         var writer = AccessLogWriter(sink)
         let isEmpty = writer.isEmpty
         write(&writer)
         let isWritten = !writer.isEmpty
-        writer.configurationChanged(nil)
-        let second = writer.epoch
+        var configuration = AccessLogConfiguration()
+        configuration.fields = [.status]
+        writer.adopt(AccessPlan(configuration))
+        let isHandedOver = writer.isEmpty
         write(&writer)
         sink.format = .text
-        writer.formatChanged()
-        let third = writer.epoch
+        writer.reset()
+        write(&writer)
+        writer.adopt(.standard)
         write(&writer)
         writer.flush(now: 0, isIdle: true)
-        let lines = sink.text.split(separator: "\n").map { $0.first == "{" }
-        #expect(isEmpty && isWritten && second == 1 && third == 2 && lines == [true, true, false])
+        let lines = sink.text.split(separator: "\n")
+        #expect(isEmpty && isWritten && isHandedOver && lines.count == 4)
+        #expect(lines[0].hasPrefix("{\"time\":0,") && lines[1] == "{\"status\":0}" && lines[2] == "status=0")
+        #expect(lines[3].hasPrefix("0  "))
+    }
+
+    @Test func `lines go to the sink of a plan, and to the common one without`() {
+        let (common, own) = (CollectedLines(.text), CollectedLines(.json))
+        var writer = AccessLogWriter(common)
+        write(&writer)
+        writer.adopt(AccessPlan(AccessLogConfiguration(), sink: own))
+        write(&writer)
+        writer.adopt(.standard)
+        write(&writer)
+        writer.flush(now: 0, isIdle: true)
+        let lines = [common, own].map { $0.text.split(separator: "\n").map { $0.first == "{" } }
+        #expect(lines == [[false, false], [true]])
     }
 }

@@ -69,13 +69,13 @@ private struct TextsBench: ~Copyable {
         texts.set(client: AddressText("192.0.2.1".utf8))
         let names = Array("\",\"subject\":\"ada\",\"session_id\":\"ses_1".utf8)
         unsafe names.withUnsafeBufferPointer { unsafe texts.add(names: $0) }
-        let hasTrace = unsafe texts.trace != nil
+        let hasTrace = unsafe !texts.trace.isEmpty
         #expect(!hasTrace)
         let caller = unsafe Array(texts.caller)
         #expect(caller == names)
         let trace = String(repeating: "a1", count: 16)
         texts.add(trace: trace)
-        let found = unsafe texts.trace.map { unsafe String(decoding: $0, as: UTF8.self) }
+        let found = unsafe String(decoding: texts.trace, as: UTF8.self)
         #expect(found == trace)
         let same = unsafe Array(texts.caller)
         #expect(same == names)

@@ -46,11 +46,11 @@ extension ByteBuffer {
     /// Appends a path without the gateway's own tokens, escaping what JSON requires, and with question marks for other
     /// non-printable bytes.
     ///
-    /// Only paths need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
+    /// Only paths and notes need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
     /// value, in and out, so that its bounds stay in registers where this is not called.
     @inline(never)
-    consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
-        for byte in unsafe OwnToken.masked(path) {
+    consuming func appending(escaped path: UnsafeBufferPointer<UInt8>, maximumBytes: Int = .max) -> ByteBuffer {
+        for byte in unsafe OwnToken.masked(path).prefix(maximumBytes) {
             if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
             append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
         }
