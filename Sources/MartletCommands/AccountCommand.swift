@@ -174,9 +174,7 @@ struct AccountCommand: Command {
             AccountPage(account).show(.output, print: Output.line)
         }
     }
-}
 
-extension AccountCommand {
     static let grammar = CommandGrammar("account", "Manage accounts and their claims") { grammar in
         grammar.details = """
             Manages the accounts in the account store. Claims of an account are delivered like those of its providers, and win

@@ -23,6 +23,56 @@ enum AccountsCommand: Command {
         case .migrate(let command): await command.run()
         }
     }
+
+    static let grammar = CommandGrammar("accounts", "Copy the account store, or upgrade its schema") { grammar in
+        grammar.subcommands = [
+            CommandGrammar("copy", "Copy all accounts from SQLite to PostgreSQL") { copy in
+                copy.details = """
+                    Copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use
+                    the file, and compares both at the end. Repeat a run that was interrupted: it goes on where it was. A
+                    later run brings what has changed since.
+                    """
+                copy.options = [
+                    .value("from", "sqlite:PATH", .text, "the source, which keeps its data").required,
+                    .value(
+                        "to", "postgresql://...", .url,
+                        "the target: a database that nothing else has written to; a password may also come from ~/.pgpass "
+                            + "or PGPASSWORD"
+                    ).required,
+                    .flag("final", "make the source read-only (accounts.moved), and copy events and jobs as well"),
+                ]
+                copy.exits = [
+                    .ok: "both are the same",
+                    .rejected: "the target has accounts of its own, was completed before, or differs",
+                    .unavailable: "a database is unavailable or has another schema",
+                ]
+            },
+            CommandGrammar("migrate", "Upgrade the schema of the account store") { migrate in
+                migrate.details = """
+                    Upgrades the schema of the configured account store, which gateways otherwise do when they start. It waits
+                    for others that use the tables, and is safe to run at several machines at the same time.
+                    """
+                migrate.options = [
+                    .flag("check", "change nothing: only say whether there is something to upgrade"), .json, .config,
+                ]
+                migrate.exits = [
+                    .ok: "the schema is current, or that of the next version",
+                    .rejected: "with --check: it is behind, or there is none yet",
+                    .unavailable: "the database is unavailable or has a still newer schema",
+                    .configuration: "the configuration has errors or no accounts:",
+                ]
+            },
+        ]
+        grammar.exits = [
+            .ok: "done", .rejected: "the target cannot be used or differs; with --check: the schema is behind",
+            .unavailable: "a database is unavailable or has another schema",
+            .configuration: "the configuration has errors or no accounts:",
+        ]
+        grammar.example(
+            "martlet accounts copy --from sqlite:martlet.db --to postgresql://martlet@db/martlet", "before the last run"
+        )
+        grammar.example("martlet accounts migrate --check", "before an upgrade")
+    }
 }
 
 /// `martlet accounts copy`: copies the accounts of an SQLite file to PostgreSQL.
@@ -90,57 +140,5 @@ struct AccountCopyCommand {
                 code: error.code, message: error.message, exit: rejected.contains(error.code) ? .rejected : .unavailable
             )
         }
-    }
-}
-
-extension AccountsCommand {
-    static let grammar = CommandGrammar("accounts", "Copy the account store, or upgrade its schema") { grammar in
-        grammar.subcommands = [
-            CommandGrammar("copy", "Copy all accounts from SQLite to PostgreSQL") { copy in
-                copy.details = """
-                    Copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use
-                    the file, and compares both at the end. Repeat a run that was interrupted: it goes on where it was. A
-                    later run brings what has changed since.
-                    """
-                copy.options = [
-                    .value("from", "sqlite:PATH", .text, "the source, which keeps its data").required,
-                    .value(
-                        "to", "postgresql://...", .url,
-                        "the target: a database that nothing else has written to; a password may also come from ~/.pgpass "
-                            + "or PGPASSWORD"
-                    ).required,
-                    .flag("final", "make the source read-only (accounts.moved), and copy events and jobs as well"),
-                ]
-                copy.exits = [
-                    .ok: "both are the same",
-                    .rejected: "the target has accounts of its own, was completed before, or differs",
-                    .unavailable: "a database is unavailable or has another schema",
-                ]
-            },
-            CommandGrammar("migrate", "Upgrade the schema of the account store") { migrate in
-                migrate.details = """
-                    Upgrades the schema of the configured account store, which gateways otherwise do when they start. It waits
-                    for others that use the tables, and is safe to run at several machines at the same time.
-                    """
-                migrate.options = [
-                    .flag("check", "change nothing: only say whether there is something to upgrade"), .json, .config,
-                ]
-                migrate.exits = [
-                    .ok: "the schema is current, or that of the next version",
-                    .rejected: "with --check: it is behind, or there is none yet",
-                    .unavailable: "the database is unavailable or has a still newer schema",
-                    .configuration: "the configuration has errors or no accounts:",
-                ]
-            },
-        ]
-        grammar.exits = [
-            .ok: "done", .rejected: "the target cannot be used or differs; with --check: the schema is behind",
-            .unavailable: "a database is unavailable or has another schema",
-            .configuration: "the configuration has errors or no accounts:",
-        ]
-        grammar.example(
-            "martlet accounts copy --from sqlite:martlet.db --to postgresql://martlet@db/martlet", "before the last run"
-        )
-        grammar.example("martlet accounts migrate --check", "before an upgrade")
     }
 }

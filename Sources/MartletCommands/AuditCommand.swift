@@ -118,9 +118,7 @@ struct AuditCommand: Command {
         Output.line(parts.joined(separator: ", "))
         Output.line("last head: \(result.lastHead)\(result.isClosed ? "" : " (the log goes on)")")
     }
-}
 
-extension AuditCommand {
     static let grammar = CommandGrammar("audit", "Verify an audit log") { grammar in
         grammar.details = """
             Finds a removed, changed or reordered line of an audit log, and heads that were not signed by a trusted key. Several

@@ -115,9 +115,7 @@ struct CheckCommand: Command {
             "code": finding.failure.map { .string("\($0)") } ?? .null, "detail": .string(finding.detail),
         ]
     }
-}
 
-extension CheckCommand {
     static let grammar = CommandGrammar("check", "Report all errors and warnings of a configuration") { grammar in
         grammar.details = "Reports all errors and warnings of a configuration, without starting anything."
         grammar.arguments = [ConfigurationPath.argument]

@@ -24,9 +24,7 @@ struct CompletionCommand: Command {
         case .fish: return tree.fish
         }
     }
-}
 
-extension CompletionCommand {
     static let grammar = CommandGrammar("completion", "Print a script for completion in a shell") { grammar in
         grammar.details = """
             Prints a script that completes commands, options, and the files and choices that are their values. It knows

@@ -53,9 +53,7 @@ struct ConfigCommand: Command {
         default: "\(count) values that are or may be secret are not shown."
         }
     }
-}
 
-extension ConfigCommand {
     static let grammar = CommandGrammar("config", "Show the effective configuration") { grammar in
         grammar.subcommands = [
             CommandGrammar("show", "Print the effective configuration, without secrets") { show in

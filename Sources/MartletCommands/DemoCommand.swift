@@ -56,9 +56,7 @@ struct DemoCommand: Command {
         await demo.stop()
         secondSignal.cancel()
     }
-}
 
-extension DemoCommand {
     static let grammar = CommandGrammar("demo", "Run a gateway to try, with simulated issuers and an upstream") {
         grammar in
         grammar.details = """

@@ -105,9 +105,7 @@ struct EventsCommand: Command {
             "data": .object(entry.event.data),
         ]
     }
-}
 
-extension EventsCommand {
     static let grammar = CommandGrammar("events", "Show what webhooks have not received yet; send an event again") {
         grammar in
         grammar.details = """

@@ -177,6 +177,52 @@ struct ExplainCommand: Command {
         }
         return address.configurationText
     }
+
+    static let grammar = CommandGrammar("explain", "Explain how a request would be handled") { grammar in
+        grammar.details = """
+            Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
+            upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
+            With --admin a running gateway explains it, which also knows the sessions of its own memory.
+
+            With --login it explains how a provider verifies the identity token of a login, whatever routes accept:
+            which audience it has, for example, and which ones are expected.
+            """
+        grammar.options =
+            [
+                .value("path", "PATH", .text, "path and query, as in the request line"),
+                .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
+                .value("login", "PROVIDER", .text, "verify a token as that of a login with this provider"),
+                .value("method", "METHOD", .text, "default: GET"),
+                .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
+                .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
+                .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
+                .value("certificate", "FILE", .file, "a PEM file with the certificate of the client"),
+                .value(
+                    "as", "FILE", .file,
+                    "a JSON file with the assumed caller, instead of a credential; - for standard input"),
+                .json,
+            ] + AdminAddress.options
+        grammar.alternatives =
+            [
+                .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
+                .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
+                .atMostOne("as", "admin"),
+                .atMostOne("as", "address"), .atMostOne("certificate", "admin"), .atMostOne("certificate", "address"),
+            ] + AdminAddress.alternatives
+        grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
+        grammar.example(
+            "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")
+        grammar.example(
+            "martlet explain --login apple --token token.txt", "what a login with this identity token gets")
+        grammar.example(
+            "martlet explain --path /v1/orders --token token.txt --admin http://127.0.0.1:9901",
+            "by the running gateway, with the sessions of its memory")
+        grammar.exits = [
+            .ok: "forwarded", .rejected: "rejected",
+            .unavailable: "undecidable because a dependency is unavailable, or no gateway is running",
+            .configuration: "the configuration has errors",
+        ]
+    }
 }
 
 /// A client's certificate, which its provider checks: nothing is proved with it here.
@@ -242,53 +288,5 @@ enum ArgumentFile {
     private static var reason: String {
         guard let text = unsafe strerror(martlet_errno()) else { return "error \(martlet_errno())" }
         return unsafe String(cString: text)
-    }
-}
-
-extension ExplainCommand {
-    static let grammar = CommandGrammar("explain", "Explain how a request would be handled") { grammar in
-        grammar.details = """
-            Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
-            upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
-            With --admin a running gateway explains it, which also knows the sessions of its own memory.
-
-            With --login it explains how a provider verifies the identity token of a login, whatever routes accept:
-            which audience it has, for example, and which ones are expected.
-            """
-        grammar.options =
-            [
-                .value("path", "PATH", .text, "path and query, as in the request line"),
-                .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
-                .value("login", "PROVIDER", .text, "verify a token as that of a login with this provider"),
-                .value("method", "METHOD", .text, "default: GET"),
-                .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
-                .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
-                .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
-                .value("certificate", "FILE", .file, "a PEM file with the certificate of the client"),
-                .value(
-                    "as", "FILE", .file,
-                    "a JSON file with the assumed caller, instead of a credential; - for standard input"),
-                .json,
-            ] + AdminAddress.options
-        grammar.alternatives =
-            [
-                .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
-                .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
-                .atMostOne("as", "admin"),
-                .atMostOne("as", "address"), .atMostOne("certificate", "admin"), .atMostOne("certificate", "address"),
-            ] + AdminAddress.alternatives
-        grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
-        grammar.example(
-            "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")
-        grammar.example(
-            "martlet explain --login apple --token token.txt", "what a login with this identity token gets")
-        grammar.example(
-            "martlet explain --path /v1/orders --token token.txt --admin http://127.0.0.1:9901",
-            "by the running gateway, with the sessions of its memory")
-        grammar.exits = [
-            .ok: "forwarded", .rejected: "rejected",
-            .unavailable: "undecidable because a dependency is unavailable, or no gateway is running",
-            .configuration: "the configuration has errors",
-        ]
     }
 }

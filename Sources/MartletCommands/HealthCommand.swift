@@ -48,9 +48,7 @@ struct HealthCommand: Command {
         }
         return checks.isEmpty ? state.rawValue : "\(state.rawValue): \(checks.joined(separator: ", "))"
     }
-}
 
-extension HealthCommand {
     static let grammar = CommandGrammar("health", "Check whether the running gateway is ready") { grammar in
         grammar.details =
             "Asks the admin listener of the running gateway whether it is ready; for container health checks."

@@ -34,9 +34,7 @@ struct HelpCommand: Command {
 
         """
     }
-}
 
-extension HelpCommand {
     static let grammar = CommandGrammar("help", "Print this list, or the help of a command") { grammar in
         grammar.arguments = [
             CommandArgument(

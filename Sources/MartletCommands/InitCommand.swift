@@ -27,9 +27,7 @@ struct InitCommand: Command {
             """)
         return .ok
     }
-}
 
-extension InitCommand {
     static let grammar = CommandGrammar("init", "Write a starter configuration") { grammar in
         grammar.details = "Writes a commented configuration that runs unchanged. It never overwrites a file."
         grammar.options = [

@@ -136,9 +136,7 @@ struct KeyCommand: Command {
             Output.error("\(outcome.line)\n")
         }
     }
-}
 
-extension KeyCommand {
     static let grammar = CommandGrammar("key", "Manage API keys") { grammar in
         grammar.details = """
             Manages the API keys of a provider of kind api_key, in the account store or in its keys_file. create and rotate

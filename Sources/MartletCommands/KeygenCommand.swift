@@ -47,9 +47,7 @@ struct KeygenCommand: Command {
         }
         return .ok
     }
-}
 
-extension KeygenCommand {
     static let grammar = CommandGrammar("keygen", "Make a key for accounts, store.seal or audit") { grammar in
         grammar.details = "Prints a new key: 32 random bytes in base64, for audit a P-256 private key as PEM."
         let out = CommandOption.value(

@@ -33,9 +33,7 @@ struct LogLevelCommand: Command {
             Output.line("\(document["level"]?.string ?? "")\(span)")
         }
     }
-}
 
-extension LogLevelCommand {
     static let grammar = CommandGrammar("log-level", "Set the log level of the running gateway") { grammar in
         grammar.details = """
             Sets the log level of the running gateway, through its admin listener: for a while, or until a reload with

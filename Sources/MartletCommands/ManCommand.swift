@@ -40,9 +40,7 @@ struct ManCommand: Command {
         let seconds = min(max(fixed ?? Clock.system.unixTime.seconds, 0), 253_402_300_799)
         return String(InternetTime.text(milliseconds: seconds * 1000).prefix(10))
     }
-}
 
-extension ManCommand {
     static let grammar = CommandGrammar("man", "Print a manual page") { grammar in
         grammar.details = "Prints a manual page in roff, for man(1) and for packages. SOURCE_DATE_EPOCH sets its date."
         grammar.arguments = [.optional("PAGE", .choice(pages), "martlet (default) or martlet.yaml")]

@@ -242,6 +242,50 @@ struct MigrateCommand: Command {
         }
         return path == "-" ? nil : TransferFile.write(bytes, to: path)
     }
+
+    static let grammar = CommandGrammar("apple", "Move the users of Sign in with Apple to another team") { grammar in
+        let shared: [CommandOption] = [
+            .flag("dry-run", "only count; Apple is only asked whether the key is accepted"),
+            .flag("json", "print one JSON document"), .config,
+            .value("provider", "NAME", .text, "the provider, if several are of kind apple"),
+        ]
+        let migrate = CommandGrammar("migrate", "Move users to another developer team") { migrate in
+            migrate.details = """
+                Moves the users of Sign in with Apple to another developer team. export is run with the key of the old team
+                and stores a transfer identifier for each user; import is run with the key of the new team and stores the
+                user's new identifier. Accounts keep their subjects, claims and sessions. Repeat a run that was interrupted:
+                it goes on where it was.
+                """
+            migrate.subcommands = [
+                CommandGrammar("export", "With the old team's key: store a transfer identifier for each user") {
+                    export in
+                    export.options =
+                        [
+                            .value("to", "TEAMID", .text, "the team that gets the app").required,
+                            .value(
+                                "output", "FILE", .file,
+                                "also write all users that were exported to this team, for an import into another account "
+                                    + "store; - for standard output"),
+                        ] + shared
+                },
+                CommandGrammar("import", "With the new team's key: store each user's new identifier") { imports in
+                    imports.arguments = [
+                        .optional("FILE", .file, "import users whom such a file lists, too; - for standard input")
+                    ]
+                    imports.options = shared
+                    imports.example("martlet apple migrate import users.jsonl", "after the app was transferred")
+                },
+            ]
+        }
+        grammar.subcommands = [migrate]
+        grammar.example("martlet apple migrate export --to A1B2C3D4E5 --dry-run", "how many users there are to move")
+        grammar.exits = [
+            .ok: "done", .rejected: "some users failed",
+            .unavailable: "Apple or the account store is unavailable or refuses, run it again",
+            .internalFault: "the file cannot be written",
+            .configuration: "the configuration has errors, no accounts: or no key",
+        ]
+    }
 }
 
 /// What a migration prints: users who failed and progress to standard error, the result to standard output.
@@ -322,52 +366,6 @@ final class MigrationOutput: Sendable {
                         "reason": .string(failure.reason.rawValue),
                     ])
                 }),
-        ]
-    }
-}
-
-extension MigrateCommand {
-    static let grammar = CommandGrammar("apple", "Move the users of Sign in with Apple to another team") { grammar in
-        let shared: [CommandOption] = [
-            .flag("dry-run", "only count; Apple is only asked whether the key is accepted"),
-            .flag("json", "print one JSON document"), .config,
-            .value("provider", "NAME", .text, "the provider, if several are of kind apple"),
-        ]
-        let migrate = CommandGrammar("migrate", "Move users to another developer team") { migrate in
-            migrate.details = """
-                Moves the users of Sign in with Apple to another developer team. export is run with the key of the old team
-                and stores a transfer identifier for each user; import is run with the key of the new team and stores the
-                user's new identifier. Accounts keep their subjects, claims and sessions. Repeat a run that was interrupted:
-                it goes on where it was.
-                """
-            migrate.subcommands = [
-                CommandGrammar("export", "With the old team's key: store a transfer identifier for each user") {
-                    export in
-                    export.options =
-                        [
-                            .value("to", "TEAMID", .text, "the team that gets the app").required,
-                            .value(
-                                "output", "FILE", .file,
-                                "also write all users that were exported to this team, for an import into another account "
-                                    + "store; - for standard output"),
-                        ] + shared
-                },
-                CommandGrammar("import", "With the new team's key: store each user's new identifier") { imports in
-                    imports.arguments = [
-                        .optional("FILE", .file, "import users whom such a file lists, too; - for standard input")
-                    ]
-                    imports.options = shared
-                    imports.example("martlet apple migrate import users.jsonl", "after the app was transferred")
-                },
-            ]
-        }
-        grammar.subcommands = [migrate]
-        grammar.example("martlet apple migrate export --to A1B2C3D4E5 --dry-run", "how many users there are to move")
-        grammar.exits = [
-            .ok: "done", .rejected: "some users failed",
-            .unavailable: "Apple or the account store is unavailable or refuses, run it again",
-            .internalFault: "the file cannot be written",
-            .configuration: "the configuration has errors, no accounts: or no key",
         ]
     }
 }

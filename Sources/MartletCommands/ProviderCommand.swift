@@ -31,9 +31,7 @@ struct ProviderCommand: Command {
             }
         }
     }
-}
 
-extension ProviderCommand {
     static let grammar = CommandGrammar("provider", "Show the running gateway's providers; fetch an issuer's keys now")
     {
         grammar in

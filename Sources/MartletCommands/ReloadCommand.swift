@@ -55,9 +55,7 @@ struct ReloadCommand: Command {
         default: .unavailable
         }
     }
-}
 
-extension ReloadCommand {
     static let grammar = CommandGrammar("reload", "Have the running gateway reload its configuration") { grammar in
         grammar.details = """
             Has the running gateway reload its configuration, through its admin listener, and waits for the result.

@@ -208,9 +208,7 @@ struct RunCommand: Command {
             return .rejected(diagnostics.sorted.map(\.description) + [error.description])
         }
     }
-}
 
-extension RunCommand {
     static let grammar = CommandGrammar("run", "Serve until SIGTERM") { grammar in
         grammar.details = """
             Serves until SIGTERM or SIGINT, which let requests in progress finish. SIGHUP reloads the configuration, SIGUSR2

@@ -29,9 +29,7 @@ struct SchemaCommand: Command {
             providers: registry.kinds.map { ($0.rawValue, registry.factory(for: $0)?.grammar) })
         return String(decoding: JSON.write(document), as: UTF8.self)
     }
-}
 
-extension SchemaCommand {
     static let grammar = CommandGrammar("schema", "Print the JSON Schema of the configuration") { grammar in
         grammar.details = "Prints the JSON Schema (2020-12) of the configuration, for editors."
         grammar.options = [

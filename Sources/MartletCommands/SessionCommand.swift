@@ -189,9 +189,7 @@ struct SessionCommand: Command {
         ]
         return columns.map(TerminalText.escaped).joined(separator: "\t")
     }
-}
 
-extension SessionCommand {
     static let grammar = CommandGrammar("session", "Show or end sessions") { grammar in
         grammar.details = """
             Shows the sessions of a subject, or ends one of them or all. What ends is rejected by every instance within a

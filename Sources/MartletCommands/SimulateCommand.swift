@@ -62,6 +62,46 @@ struct SimulateCommand: Command {
             if case .end = signal { return }
         }
     }
+
+    static let grammar = CommandGrammar("simulate", "Run a local Apple or WeChat, to test a configuration against") {
+        grammar in
+        let listen = CommandOption.value(
+            "listen", "ADDRESS", .address, "the address to listen on, IP:PORT; default: a free port on 127.0.0.1")
+        grammar.details = """
+            A local Apple that signs any token, or a local WeChat that issues codes, to test a configuration against. Prints
+            the configuration for it and curl commands. Its tokens prove nothing: do not expose it to a network.
+            """
+        grammar.isSilent = true
+        grammar.subcommands = [
+            CommandGrammar("apple", "Sign in with Apple: keys, tokens, codes, transfers") { apple in
+                apple.options = [
+                    listen,
+                    .value("team", "TEAMID", .text, "the developer's team, ten characters of A-Z 0-9"),
+                    .value(
+                        "key", "KEYID=FILE", .text,
+                        "the id and the PEM file, private or public, of a P-256 key of the team; default: a generated "
+                            + "key SIMKEY0001 of the team SIMTEAM001"
+                    ).repeatable,
+                    .value(
+                        "refresh-limit", "N", .number,
+                        "throttle a refresh token after N verifications in a day; default: no limit"),
+                ]
+            },
+            CommandGrammar("wechat", "WeChat: codes and user information") { weChat in
+                weChat.options = [
+                    listen,
+                    .value(
+                        "app", "ID:SECRET:VARIANT", .text,
+                        "an application, where VARIANT is mobile, website, official_account or mini_program; default: one "
+                            + "application of each variant"
+                    ).repeatable,
+                ]
+            },
+        ]
+        grammar.example("martlet simulate apple --listen 127.0.0.1:9101", "an Apple at a fixed address")
+        grammar.example("martlet simulate wechat", "a WeChat with an application of each variant")
+        grammar.exits = [.ok: "stopped by SIGTERM or SIGINT", .unavailable: "the address is in use"]
+    }
 }
 
 /// An application of the simulated WeChat.
@@ -133,47 +173,5 @@ struct SimulatedApp: Equatable {
         case .officialAccount: "page"
         case .miniProgram: "mini"
         }
-    }
-}
-
-extension SimulateCommand {
-    static let grammar = CommandGrammar("simulate", "Run a local Apple or WeChat, to test a configuration against") {
-        grammar in
-        let listen = CommandOption.value(
-            "listen", "ADDRESS", .address, "the address to listen on, IP:PORT; default: a free port on 127.0.0.1")
-        grammar.details = """
-            A local Apple that signs any token, or a local WeChat that issues codes, to test a configuration against. Prints
-            the configuration for it and curl commands. Its tokens prove nothing: do not expose it to a network.
-            """
-        grammar.isSilent = true
-        grammar.subcommands = [
-            CommandGrammar("apple", "Sign in with Apple: keys, tokens, codes, transfers") { apple in
-                apple.options = [
-                    listen,
-                    .value("team", "TEAMID", .text, "the developer's team, ten characters of A-Z 0-9"),
-                    .value(
-                        "key", "KEYID=FILE", .text,
-                        "the id and the PEM file, private or public, of a P-256 key of the team; default: a generated "
-                            + "key SIMKEY0001 of the team SIMTEAM001"
-                    ).repeatable,
-                    .value(
-                        "refresh-limit", "N", .number,
-                        "throttle a refresh token after N verifications in a day; default: no limit"),
-                ]
-            },
-            CommandGrammar("wechat", "WeChat: codes and user information") { weChat in
-                weChat.options = [
-                    listen,
-                    .value(
-                        "app", "ID:SECRET:VARIANT", .text,
-                        "an application, where VARIANT is mobile, website, official_account or mini_program; default: one "
-                            + "application of each variant"
-                    ).repeatable,
-                ]
-            },
-        ]
-        grammar.example("martlet simulate apple --listen 127.0.0.1:9101", "an Apple at a fixed address")
-        grammar.example("martlet simulate wechat", "a WeChat with an application of each variant")
-        grammar.exits = [.ok: "stopped by SIGTERM or SIGINT", .unavailable: "the address is in use"]
     }
 }

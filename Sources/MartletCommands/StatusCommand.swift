@@ -130,9 +130,7 @@ struct StatusCommand: Command {
         guard case .number(let number)? = value else { return "-" }
         return "\(number.text)\(unit)"
     }
-}
 
-extension StatusCommand {
     static let grammar = CommandGrammar("status", "Show the state of the running gateway") { grammar in
         grammar.details = """
             Shows the state of the running gateway, what is wrong with it, and the requests of the last minute by route,

@@ -34,6 +34,29 @@ struct TailCommand: Command {
             return error.exit
         }
     }
+
+    static let grammar = CommandGrammar("tail", "Show requests of the running gateway as they finish") { grammar in
+        grammar.details = """
+            Shows the requests of the running gateway as they finish, through its admin listener: at most 100 in a second;
+            how many more there were is on standard error. It ends with the gateway, or with Ctrl-C.
+            """
+        grammar.options =
+            [
+                .value("route", "NAME", .text, "only requests of this route"),
+                .value(
+                    "subject", "SUBJECT", .text,
+                    "only requests of this caller, as upstreams see it or as access lines name it"
+                ),
+                .value("reason", "CODE", .text, "only requests with this reason, such as auth.credential_expired"),
+                .flag("json", "print the events as JSON, one a line"),
+            ] + AdminAddress.options
+        grammar.alternatives = AdminAddress.alternatives
+        grammar.example("martlet tail --reason policy.claim_missing", "who gets 403, and where")
+        grammar.exits = [
+            .ok: "the gateway has ended", .unavailable: "no gateway is running, or it rejects the request",
+            .configuration: AdminAddress.configurationExit,
+        ]
+    }
 }
 
 /// Prints the events of a stream, one line each.
@@ -85,30 +108,5 @@ final class EventPrinter {
         return
             "\(text("timestamp"))  \(Terminal.output.styled(String(status), style))  \(text("method")) \(text("path"))"
             + "  \(text("route"))\(reason)  \(caller)  \((microseconds / 100).rounded() / 10) ms  \(text("request_id"))"
-    }
-}
-
-extension TailCommand {
-    static let grammar = CommandGrammar("tail", "Show requests of the running gateway as they finish") { grammar in
-        grammar.details = """
-            Shows the requests of the running gateway as they finish, through its admin listener: at most 100 in a second;
-            how many more there were is on standard error. It ends with the gateway, or with Ctrl-C.
-            """
-        grammar.options =
-            [
-                .value("route", "NAME", .text, "only requests of this route"),
-                .value(
-                    "subject", "SUBJECT", .text,
-                    "only requests of this caller, as upstreams see it or as access lines name it"
-                ),
-                .value("reason", "CODE", .text, "only requests with this reason, such as auth.credential_expired"),
-                .flag("json", "print the events as JSON, one a line"),
-            ] + AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
-        grammar.example("martlet tail --reason policy.claim_missing", "who gets 403, and where")
-        grammar.exits = [
-            .ok: "the gateway has ended", .unavailable: "no gateway is running, or it rejects the request",
-            .configuration: AdminAddress.configurationExit,
-        ]
     }
 }

@@ -59,9 +59,7 @@ struct UpstreamCommand: Command {
         }
         table.finish()
     }
-}
 
-extension UpstreamCommand {
     static let grammar = CommandGrammar("upstream", "Show the running gateway's endpoints; take one out of use") {
         grammar in
         grammar.details = """

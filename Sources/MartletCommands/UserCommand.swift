@@ -135,9 +135,7 @@ struct UserCommand: Command {
         }
         return maker
     }
-}
 
-extension UserCommand {
     static let grammar = CommandGrammar("user", "Manage password users") { grammar in
         grammar.details = """
             Manages password users in the account store. The password is read from a prompt on a terminal, otherwise from the

@@ -97,9 +97,7 @@ enum PluginCommand: Command {
         let text = unsafe String(cString: absolute)
         return unsafe access("\(text)/modules/MartletProvider.swiftinterface", R_OK) == 0 ? text : nil
     }
-}
 
-extension PluginCommand {
     static let grammar = CommandGrammar("plugin", "Write the package of a provider in a shared library") { grammar in
         grammar.subcommands = [
             CommandGrammar("new", "Write a package that builds and passes its tests") { new in
