@@ -84,25 +84,13 @@ struct AuditCommand: Command {
     /// Reads a file line by line.
     /// - Returns: why it cannot be read; `nil` on success.
     private static func read(_ path: String, into verifier: inout AuditVerifier) -> String? {
-        let descriptor = unsafe martlet_open_read(path)
-        guard descriptor >= 0 else { return systemReason }
-        defer { close(descriptor) }
         var splitter = LineSplitter(maximumBytes: AuditLine.maximumBytes)
-        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
-        while !verifier.isDecided {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe CLinux.read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, martlet_errno() == EINTR { continue }
-            guard count >= 0 else { return systemReason }
-            if count == 0 { break }
-            splitter.add(chunk[..<count]) { verifier.take($0) }
+        let failure = SystemFile.read(unsafe martlet_open_read(path)) { part in
+            if !verifier.isDecided { splitter.add(part) { verifier.take($0) } }
+            return !verifier.isDecided
         }
-        if let rest = splitter.rest { verifier.take(rest, isTerminated: false) }
-        return nil
-    }
-
-    private static var systemReason: String {
-        guard let text = unsafe strerror(martlet_errno()) else { return "error \(martlet_errno())" }
-        return unsafe String(cString: text)
+        if failure == nil, let rest = splitter.rest { verifier.take(rest, isTerminated: false) }
+        return failure
     }
 
     private func report(_ result: AuditResult) {

@@ -12,7 +12,7 @@ struct InitCommand: Command {
 
     func run() -> ExitCode {
         let name = TerminalText.escaped(path)
-        if let reason = NewFile.write(Array(StarterConfiguration.text.utf8), to: path, mode: 0o644) {
+        if let reason = SystemFile.create(path, Array(StarterConfiguration.text.utf8), mode: 0o644) {
             Output.error("martlet init: cannot write \(name): \(reason)\n")
             return .configuration
         }

@@ -41,7 +41,7 @@ struct KeygenCommand: Command {
             return .ok
         }
         // Only its owner may read it.
-        if let reason = NewFile.write(Array("\(text)\n".utf8), to: path, mode: 0o600) {
+        if let reason = SystemFile.create(path, Array("\(text)\n".utf8), mode: 0o600) {
             Output.error("martlet keygen: cannot write \(TerminalText.escaped(path)): \(reason)\n")
             return .configuration
         }

@@ -8,39 +8,21 @@ enum Output {
     private static let failure = Atomic<Int32>(0)
 
     static func line(_ text: String) {
-        let number = write(text.hasSuffix("\n") ? text : text + "\n", to: 1)
+        let number = SystemFile.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8), to: 1)
         if number != 0 { _ = failure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
     }
 
-    static func error(_ text: String) { _ = write(text, to: 2) }
+    static func error(_ text: String) { _ = SystemFile.write(Array(text.utf8), to: 2) }
 
     /// The first error of writing to standard output; `nil` if there was none, and where the reader has read enough.
     static var writeError: String? {
         let number = failure.load(ordering: .relaxed)
-        guard number != 0, number != EPIPE else { return nil }
-        guard let text = unsafe strerror(number) else { return "error \(number)" }
-        return unsafe String(cString: text)
+        return number == 0 || number == EPIPE ? nil : SystemFile.reason(number)
     }
 
     /// Prints diagnostics to standard error, sorted by position.
     static func report(_ diagnostics: Diagnostics) {
         for diagnostic in diagnostics.sorted { error(TerminalText.escaped(diagnostic.description) + "\n") }
-    }
-
-    /// - Returns: 0, or the errno.
-    private static func write(_ text: String, to descriptor: Int32) -> Int32 {
-        write(ArraySlice(text.utf8), to: descriptor)
-    }
-
-    private static func write(_ whole: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
-        var bytes = whole
-        while !bytes.isEmpty {
-            let written = unsafe bytes.withUnsafeBytes { unsafe CLinux.write(descriptor, $0.baseAddress, $0.count) }
-            if written < 0, martlet_errno() == EINTR { continue }
-            guard written > 0 else { return written < 0 ? martlet_errno() : EIO }
-            bytes = bytes.dropFirst(written)
-        }
-        return 0
     }
 }
 

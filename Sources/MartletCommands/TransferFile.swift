@@ -52,28 +52,13 @@ enum TransferFile {
         let draft = path + ".new"
         unsafe unlink(draft)
         let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return reason }
-        var failure = append(bytes, to: descriptor)
-        if failure == nil, fsync(descriptor) != 0 { failure = reason }
-        if close(descriptor) != 0, failure == nil { failure = reason }
-        if failure == nil, unsafe rename(draft, path) != 0 { failure = reason }
-        if failure != nil { unsafe unlink(draft) }
-        return failure
-    }
-
-    private static func append(_ bytes: [UInt8], to descriptor: Int32) -> String? {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return reason }
-            rest = rest.dropFirst(count)
-        }
-        return nil
-    }
-
-    private static var reason: String {
-        guard let text = unsafe strerror(errno) else { return "error \(errno)" }
-        return unsafe String(cString: text)
+        guard descriptor >= 0 else { return SystemFile.reason() }
+        var number = SystemFile.write(bytes, to: descriptor)
+        if number == 0, fsync(descriptor) != 0 { number = errno }
+        if close(descriptor) != 0, number == 0 { number = errno }
+        if number == 0, unsafe rename(draft, path) != 0 { number = errno }
+        guard number != 0 else { return nil }
+        unsafe unlink(draft)
+        return SystemFile.reason(number)
     }
 }

@@ -16,12 +16,7 @@ struct DemoFolder: Sendable {
     /// Writes a file that is readable only by this user, and returns its path.
     func write(_ bytes: [UInt8], to name: String) throws(StartError) -> String {
         let path = "\(path)/\(name)"
-        let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            throw StartError(code: "server.demo_files", message: "cannot write \(path)", exit: .unavailable)
-        }
-        defer { close(file) }
-        guard unsafe Glibc.write(file, bytes, bytes.count) == bytes.count else {
+        guard SystemFile.create(path, bytes, mode: 0o600) == nil else {
             throw StartError(code: "server.demo_files", message: "cannot write \(path)", exit: .unavailable)
         }
         return path

@@ -52,13 +52,13 @@ enum PluginCommand: Command {
         }
         var failure: String?
         if unsafe mkdir(name.type, 0o777) != 0 {
-            failure = errno == EEXIST ? "it exists" : unsafe String(cString: strerror(errno))
+            failure = errno == EEXIST ? "it exists" : SystemFile.reason()
         }
         let template = PluginTemplate(name: name, api: api)
         for file in template.files where failure == nil {
             let path = "\(name.type)/\(file.path)"
             makeFolders(of: path)
-            failure = NewFile.write(Array(file.text.utf8), to: path, mode: 0o666)
+            failure = SystemFile.create(path, Array(file.text.utf8), mode: 0o666)
         }
         if let failure {
             Output.error("martlet plugin: cannot write the folder \(name.type): \(failure)\n")
