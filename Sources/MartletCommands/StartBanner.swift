@@ -42,13 +42,16 @@ struct StartBanner {
 extension StartBanner {
     /// The dashboard's URL; of a listener on every address one that this machine reaches, and that the listener accepts.
     static func dashboard(_ address: String, isSecure: Bool) -> String {
-        guard !address.hasPrefix("unix:") else { return address }
-        var shown = address
+        address.hasPrefix("unix:") ? address : "\(isSecure ? "https" : "http")://\(reachable(address))/"
+    }
+
+    /// The address under which this machine reaches a listener: loopback for one on all addresses.
+    static func reachable(_ address: String) -> String {
         for (wildcard, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where address.hasPrefix(wildcard)
         {
-            shown = loopback + address.dropFirst(wildcard.count)
+            return loopback + address.dropFirst(wildcard.count)
         }
-        return "\(isSecure ? "https" : "http")://\(shown)/"
+        return address
     }
 
     /// The banner of a gateway that serves.

@@ -64,18 +64,14 @@ struct DemoPage {
 
     // MARK: Steps
 
-    private struct Step {
-        let expectation: String
-        let command: String
-
-        var text: String { "# \(expectation)\n\(command)\n" }
-    }
-
     private struct Chapter {
         let title: String
-        let steps: [Step]
+        /// Commands by the responses to expect of them.
+        let steps: KeyValuePairs<String, String>
 
-        var text: String { "── \(title) ──\n\n" + steps.map(\.text).joined(separator: "\n") }
+        var text: String {
+            "── \(title) ──\n\n" + steps.map { "# \($0.key)\n\($0.value)\n" }.joined(separator: "\n")
+        }
     }
 
     private var chapters: [Chapter] {
@@ -88,44 +84,32 @@ struct DemoPage {
         Chapter(
             title: "Authentication",
             steps: [
-                Step(
-                    expectation: "200: a public route; the forged X-Auth-Subject of the client is removed",
-                    command: curl("/public/hello", "-H 'X-Auth-Subject: somebody-else'")),
-                Step(
-                    expectation: "401 credential_missing: this route requires a credential",
-                    command: curl("/v1/orders")),
-                Step(
-                    expectation: "200: a valid Apple token; the upstream gets X-Auth-Subject, but not the token",
-                    command: curl("/v1/orders?page=2", bearer(.good))),
-                Step(
-                    expectation: "401 credential_invalid: the token has expired",
-                    command: curl("/v1/orders", bearer(.expired))),
-                Step(
-                    expectation: "401 credential_invalid: the token is forged, signed with another key",
-                    command: curl("/v1/orders", bearer(.forged))),
-                Step(
-                    expectation: "200: a credential is optional on this route",
-                    command: curl("/hello/world")),
-                Step(
-                    expectation: "401 credential_invalid: an invalid credential is never treated as anonymous",
-                    command: curl("/hello/world", bearer(.expired))),
-                Step(
-                    expectation: "403 not_allowed: authenticated, but the e-mail address is not at example.com",
-                    command: curl("/v1/staff/plans", bearer(.good))),
-                Step(
-                    expectation: "200: an e-mail address at example.com, which the upstream gets as X-User-Email",
-                    command: curl("/v1/staff/plans", bearer(.staff))),
-                Step(
-                    expectation: "400 request_invalid: an ambiguous path is never forwarded",
-                    command: curl("/public/..%2fv1/orders", "--path-as-is")),
-                Step(
-                    expectation: "200: the simulated Apple signs any token",
-                    command: post(
+                "200: a public route; the forged X-Auth-Subject of the client is removed":
+                    curl("/public/hello", "-H 'X-Auth-Subject: somebody-else'"),
+                "401 credential_missing: this route requires a credential":
+                    curl("/v1/orders"),
+                "200: a valid Apple token; the upstream gets X-Auth-Subject, but not the token":
+                    curl("/v1/orders?page=2", bearer(.good)),
+                "401 credential_invalid: the token has expired":
+                    curl("/v1/orders", bearer(.expired)),
+                "401 credential_invalid: the token is forged, signed with another key":
+                    curl("/v1/orders", bearer(.forged)),
+                "200: a credential is optional on this route":
+                    curl("/hello/world"),
+                "401 credential_invalid: an invalid credential is never treated as anonymous":
+                    curl("/hello/world", bearer(.expired)),
+                "403 not_allowed: authenticated, but the e-mail address is not at example.com":
+                    curl("/v1/staff/plans", bearer(.good)),
+                "200: an e-mail address at example.com, which the upstream gets as X-User-Email":
+                    curl("/v1/staff/plans", bearer(.staff)),
+                "400 request_invalid: an ambiguous path is never forwarded":
+                    curl("/public/..%2fv1/orders", "--path-as-is"),
+                "200: the simulated Apple signs any token":
+                    post(
                         "\(apple)/simulator/token",
-                        #"{"audience": "\#(DemoConfiguration.audience)", "subject": "me", "email": "me@example.com"}"#)),
-                Step(
-                    expectation: "200: the calls of the simulated Apple: the gateway has fetched its keys",
-                    command: "curl -i '\(apple)/simulator/requests'"),
+                        #"{"audience": "\#(DemoConfiguration.audience)", "subject": "me", "email": "me@example.com"}"#),
+                "200: the calls of the simulated Apple: the gateway has fetched its keys":
+                    "curl -i '\(apple)/simulator/requests'",
             ])
     }
 
@@ -133,45 +117,30 @@ struct DemoPage {
         Chapter(
             title: "Signing in",
             steps: [
-                Step(
-                    expectation: "200: an Apple token is exchanged for a session of the gateway",
-                    command: curl("/auth/login/apple", json, "-d @\(folder)/\(File.login.rawValue)")
-                        + store("apple")),
-                Step(
-                    expectation: "200: the session's access token authenticates the same subject",
-                    command: curl("/v1/orders", session("apple"))),
-                Step(
-                    expectation: "200: Ada signs in at WeChat with her phone; her app gets a code",
-                    command: post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#)
-                        + store("code")),
-                Step(
-                    expectation: "204: she links WeChat to her account of the Apple login",
-                    command: curl("/auth/link/wechat", session("apple"), "-d app=ios", code("code"))),
-                Step(
-                    expectation: "200: she signs in at WeChat again; a code is valid once",
-                    command: post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#)
-                        + store("next-code")),
-                Step(
-                    expectation: "200: the code is exchanged for a session of the same subject",
-                    command: curl("/auth/login/wechat", "-d app=ios", code("next-code")) + store("wechat")),
-                Step(
-                    expectation: "200: its access token authenticates that subject",
-                    command: curl("/v1/orders", session("wechat"))),
-                Step(
-                    expectation: "401 credential_invalid: an unknown code",
-                    command: curl("/auth/login/wechat", "-d app=ios -d code=made-up")),
-                Step(
-                    expectation: "200: a password is exchanged for a session of another subject",
-                    command: curl("/auth/login/password", form(DemoConfiguration.password)) + store("password")),
-                Step(
-                    expectation: "200: its access token is accepted, too",
-                    command: curl("/v1/orders", session("password"))),
-                Step(
-                    expectation: "401 credential_invalid: a wrong password",
-                    command: curl("/auth/login/password", form("letmein"))),
-                Step(
-                    expectation: "200: the current session",
-                    command: curl("/auth/session", session("wechat"))),
+                "200: an Apple token is exchanged for a session of the gateway":
+                    curl("/auth/login/apple", json, "-d @\(folder)/\(File.login.rawValue)") + store("apple"),
+                "200: the session's access token authenticates the same subject":
+                    curl("/v1/orders", session("apple")),
+                "200: Ada signs in at WeChat with her phone; her app gets a code":
+                    post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#) + store("code"),
+                "204: she links WeChat to her account of the Apple login":
+                    curl("/auth/link/wechat", session("apple"), "-d app=ios", code("code")),
+                "200: she signs in at WeChat again; a code is valid once":
+                    post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#) + store("next-code"),
+                "200: the code is exchanged for a session of the same subject":
+                    curl("/auth/login/wechat", "-d app=ios", code("next-code")) + store("wechat"),
+                "200: its access token authenticates that subject":
+                    curl("/v1/orders", session("wechat")),
+                "401 credential_invalid: an unknown code":
+                    curl("/auth/login/wechat", "-d app=ios -d code=made-up"),
+                "200: a password is exchanged for a session of another subject":
+                    curl("/auth/login/password", form(DemoConfiguration.password)) + store("password"),
+                "200: its access token is accepted, too":
+                    curl("/v1/orders", session("password")),
+                "401 credential_invalid: a wrong password":
+                    curl("/auth/login/password", form("letmein")),
+                "200: the current session":
+                    curl("/auth/session", session("wechat")),
             ])
     }
 
@@ -179,22 +148,16 @@ struct DemoPage {
         Chapter(
             title: "Refresh and logout",
             steps: [
-                Step(
-                    expectation: "200: a refresh token is exchanged for a new pair; a repetition gets the same pair",
-                    command: curl("/auth/refresh", "-d \"refresh_token=\(token(.refresh, in: "wechat"))\"")
-                        + store("refreshed")),
-                Step(
-                    expectation: "200: the new access token is accepted",
-                    command: curl("/v1/orders", session("refreshed"))),
-                Step(
-                    expectation: "204: the session is ended",
-                    command: curl("/auth/logout", "-X POST", session("refreshed"))),
-                Step(
-                    expectation: "401 credential_invalid: none of its tokens is accepted any more",
-                    command: curl("/v1/orders", session("wechat"))),
-                Step(
-                    expectation: "200: her session of the Apple login is still valid",
-                    command: curl("/v1/orders", session("apple"))),
+                "200: a refresh token is exchanged for a new pair; a repetition gets the same pair":
+                    curl("/auth/refresh", "-d \"refresh_token=\(token(.refresh, in: "wechat"))\"") + store("refreshed"),
+                "200: the new access token is accepted":
+                    curl("/v1/orders", session("refreshed")),
+                "204: the session is ended":
+                    curl("/auth/logout", "-X POST", session("refreshed")),
+                "401 credential_invalid: none of its tokens is accepted any more":
+                    curl("/v1/orders", session("wechat")),
+                "200: her session of the Apple login is still valid":
+                    curl("/v1/orders", session("apple")),
             ])
     }
 
@@ -202,43 +165,31 @@ struct DemoPage {
         Chapter(
             title: "Apple after the login",
             steps: [
-                Step(
-                    expectation: "200: Eve signs in at Apple; her app gets an identity token and a code",
-                    command: login(of: "eve") + store("eve")),
-                Step(
-                    expectation: "200: the gateway exchanges the code, and keeps Apple's refresh token encrypted",
-                    command: curl("/auth/login/apple", credential("eve")) + store("first")),
-                Step(
-                    expectation:
-                        "200: the same login again, as after a lost response, gets the same tokens; no code is sent twice",
-                    command: curl("/auth/login/apple", credential("eve"))),
-                Step(
-                    expectation: "200: Apple confirms her identity: its state is authorized",
-                    command: curl("/auth/account", session("first"))),
-                Step(
-                    expectation: "200: she withdraws her consent in Apple's settings; Apple notifies the gateway",
-                    command: post(
+                "200: Eve signs in at Apple; her app gets an identity token and a code":
+                    login(of: "eve") + store("eve"),
+                "200: the gateway exchanges the code, and keeps Apple's refresh token encrypted":
+                    curl("/auth/login/apple", credential("eve")) + store("first"),
+                "200: the same login again, as after a lost response, gets the same tokens; no code is sent twice":
+                    curl("/auth/login/apple", credential("eve")),
+                "200: Apple confirms her identity: its state is authorized":
+                    curl("/auth/account", session("first")),
+                "200: she withdraws her consent in Apple's settings; Apple notifies the gateway":
+                    post(
                         "\(apple)/simulator/notification",
                         #"{"url": "\#(base)/auth/apple/notifications", "type": "consent-revoked", "#
-                            + #""audience": "\#(DemoConfiguration.audience)", "subject": "eve", "apply": true}"#)),
-                Step(
-                    expectation: "401 credential_invalid: her session has ended",
-                    command: curl("/auth/session", session("first"))),
-                Step(
-                    expectation: "200: she signs in again, and gives the consent again",
-                    command: login(of: "eve") + store("eve-again")),
-                Step(
-                    expectation: "200: the same account",
-                    command: curl("/auth/login/apple", credential("eve-again")) + store("second")),
-                Step(
-                    expectation: "202: she deletes her account, as apps must offer",
-                    command: curl("/auth/account", "-X DELETE", session("second"))),
-                Step(
-                    expectation: "200: the webhook has every event, the last of them account.deleted",
-                    command: "curl -i '\(webhook)?until=account.deleted'"),
-                Step(
-                    expectation: "200: Apple has got each code once at /auth/token, and the token at /auth/revoke",
-                    command: "curl -i '\(apple)/simulator/requests'"),
+                            + #""audience": "\#(DemoConfiguration.audience)", "subject": "eve", "apply": true}"#),
+                "401 credential_invalid: her session has ended":
+                    curl("/auth/session", session("first")),
+                "200: she signs in again, and gives the consent again":
+                    login(of: "eve") + store("eve-again"),
+                "200: the same account":
+                    curl("/auth/login/apple", credential("eve-again")) + store("second"),
+                "202: she deletes her account, as apps must offer":
+                    curl("/auth/account", "-X DELETE", session("second")),
+                "200: the webhook has every event, the last of them account.deleted":
+                    "curl -i '\(webhook)?until=account.deleted'",
+                "200: Apple has got each code once at /auth/token, and the token at /auth/revoke":
+                    "curl -i '\(apple)/simulator/requests'",
             ])
     }
 
@@ -246,21 +197,16 @@ struct DemoPage {
         Chapter(
             title: "Browsers",
             steps: [
-                Step(
-                    expectation: "302: a page without a session: the browser is sent to the sign-in page",
-                    command: curl("/me", "-H 'Accept: text/html'")),
-                Step(
-                    expectation: "200: the sign-in page, in Chinese",
-                    command: curl("/auth/sign-in?return_to=/me", "-H 'Accept-Language: zh-CN'")),
-                Step(
-                    expectation: "302: a browser goes to Apple; the cookie binds the sign-in to it",
-                    command: curl("/auth/start/apple?return_to=/me")),
-                Step(
-                    expectation:
-                        "302: an app opens a browser for that; \(DemoConfiguration.nativeRedirect) gets a code",
-                    command: curl(
+                "302: a page without a session: the browser is sent to the sign-in page":
+                    curl("/me", "-H 'Accept: text/html'"),
+                "200: the sign-in page, in Chinese":
+                    curl("/auth/sign-in?return_to=/me", "-H 'Accept-Language: zh-CN'"),
+                "302: a browser goes to Apple; the cookie binds the sign-in to it":
+                    curl("/auth/start/apple?return_to=/me"),
+                "302: an app opens a browser for that; \(DemoConfiguration.nativeRedirect) gets a code":
+                    curl(
                         "/auth/start/apple?client=native&redirect=\(DemoConfiguration.nativeRedirect)&code_challenge="
-                            + Self.challenge)),
+                            + Self.challenge),
             ])
     }
 
@@ -313,14 +259,9 @@ struct DemoPage {
         return (["curl -i"] + trust + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")
     }
 
-    /// The gateway's base URL for a client on this machine: loopback for a listener on all addresses.
+    /// The gateway's base URL for a client on this machine.
     private var base: String {
-        let scheme = authority == nil ? "http" : "https"
-        if gateway.hasPrefix("unix:") { return "\(scheme)://localhost" }
-        for (wildcard, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where gateway.hasPrefix(wildcard)
-        {
-            return "\(scheme)://\(loopback)\(gateway.dropFirst(wildcard.count))"
-        }
-        return "\(scheme)://\(gateway)"
+        let host = gateway.hasPrefix("unix:") ? "localhost" : StartBanner.reachable(gateway)
+        return "\(authority == nil ? "http" : "https")://\(host)"
     }
 }

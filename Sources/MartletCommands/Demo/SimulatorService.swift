@@ -26,7 +26,7 @@ struct SimulatorService {
         let sockets = try listeners.open(
             [ListenerConfiguration(address: Located(address, at: location), reusePort: false)], loops: 1,
             role: .local(ListenerHandler { await handler($0) }))
-        url = "http://\(Self.reachable(listeners.addresses.first?.description ?? ""))"
+        url = "http://\(StartBanner.reachable(listeners.addresses.first?.description ?? ""))"
         services = try Services(sink: LogSink.standardError(), level: .error)
         loops = try LoopGroup(
             "martlet-simulator", snapshot: try Self.snapshot(services), sockets: sockets, resolved: [],
@@ -77,14 +77,5 @@ struct SimulatorService {
             blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
             invalidator: CacheInvalidator(logger: services.logger)
         ).snapshot
-    }
-
-    /// Replaces the wildcard address of a listener by loopback.
-    private static func reachable(_ address: String) -> String {
-        for (wildcard, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where address.hasPrefix(wildcard)
-        {
-            return loopback + address.dropFirst(wildcard.count)
-        }
-        return address
     }
 }
