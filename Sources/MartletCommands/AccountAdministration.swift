@@ -31,8 +31,7 @@ struct AccountAdministration {
         while let position = start, left > 0 {
             let page: AccountListPage
             do throws(AccountError) {
-                page = try await accounts.accounts(
-                    from: position, filter, limit: min(left, AccountAdministration.pageSize))
+                page = try await accounts.accounts(from: position, filter, limit: min(left, Self.pageSize))
             } catch {
                 throw StartError(error)
             }

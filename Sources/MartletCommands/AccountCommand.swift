@@ -43,7 +43,7 @@ struct AccountCommand: Command {
     ) throws(Options.UsageError) -> Action {
         guard word != "list" else {
             let filter = AccountFilter(onlyDisabled: options.has("disabled"), claim: try claim(options["claim"]))
-            return .list(filter, from: options["after"] ?? "", limit: try limit(options["limit"]))
+            return .list(filter, from: options["after"] ?? "", limit: try options.limit(of: "accounts"))
         }
         let subject = arguments.first ?? ""
         let rest = Array(arguments.dropFirst())
@@ -69,18 +69,12 @@ struct AccountCommand: Command {
         return AccountFilter.Claim(name: String(parts[0]), value: String(parts[1]))
     }
 
-    private static func limit(_ text: String?) throws(Options.UsageError) -> Int? {
-        guard let text else { return nil }
-        guard let number = Int(text), number > 0 else {
-            throw Options.UsageError(message: "--limit requires a number of accounts")
-        }
-        return number
-    }
+    var title: String { "account \(word)" }
 
-    func run() async -> ExitCode {
+    func run() async throws(StartError) -> ExitCode {
         let unknown = StartError(
             code: .accountsUnknownAccount, message: "account not found, or the gateway has no accounts", exit: .usage)
-        return await command.run("account \(word)", unknown: unknown) { gateway throws(StartError) in
+        return try await command.run(unknown: unknown) { gateway throws(StartError) in
             try perform(at: gateway, unknown)
         } inStores: { blueprint, services throws(StartError) in
             try await perform(blueprint, services)
@@ -185,22 +179,19 @@ struct AccountCommand: Command {
 
             \(OperatorCommand.details)
             """
-        let shared: [CommandOption] = [.json] + OperatorCommand.options
         let subject = CommandArgument.one("SUBJECT", .text, "the account's subject")
         let list = CommandGrammar("list", "List accounts") { list in
-            list.options =
-                [
-                    .flag("disabled", "list only accounts that are disabled"),
-                    .value(
-                        "claim", "NAME=VALUE", .text,
-                        "list only accounts with this claim, set by set or by the configuration; in a list, one of its "
-                            + "values is enough"),
-                    .value("limit", "N", .number, "list at most N accounts"),
-                    .value(
-                        "after", "SUBJECT", .text,
-                        "list the accounts behind this subject: the last one of the page before"),
-                    .json, .config,
-                ]
+            list.options = [
+                .flag("disabled", "list only accounts that are disabled"),
+                .value(
+                    "claim", "NAME=VALUE", .text,
+                    "list only accounts with this claim, set by set or by the configuration; in a list, one of its "
+                        + "values is enough"),
+                .value("limit", "N", .number, "list at most N accounts"),
+                .value(
+                    "after", "SUBJECT", .text, "list the accounts behind this subject: the last one of the page before"),
+                .json, .config,
+            ]
         }
         let named = [
             ("show", "Show an account", "its identities and claims"),
@@ -210,7 +201,6 @@ struct AccountCommand: Command {
         ].map { name, summary, purpose in
             CommandGrammar(name, summary) { action in
                 action.arguments = [subject]
-                action.options = shared
                 action.example("martlet account \(name) usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3", purpose)
             }
         }
@@ -222,20 +212,19 @@ struct AccountCommand: Command {
                     "at least one claim: role=staff is a text; teams=a,b a list of texts, where \\, is a comma and \\\\ a "
                         + "backslash; level:=3 a value as JSON: a number, true, a text, a list"),
             ]
-            set.options = shared
         }
         let unset = CommandGrammar("unset", "Remove claims of an account") { unset in
             unset.arguments = [
                 subject, .several("NAME", .text, upTo: ClaimRules.maximumCount, "at least one claim"),
             ]
-            unset.options = shared
             unset.example("martlet account unset usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3 role", "takes a role away")
         }
         grammar.subcommands =
             [list]
             + (named + [set, unset]).map { action in
                 var action = action
-                action.alternatives = OperatorCommand.alternatives
+                action.options = [.json]
+                action.addOperatorOptions()
                 return action
             }
         grammar.example("martlet account list --claim role=staff", "who is staff")

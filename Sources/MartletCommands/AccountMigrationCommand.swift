@@ -17,8 +17,8 @@ struct AccountMigrationCommand {
         command = ConfiguredCommand(options, registry)
     }
 
-    func run() async -> ExitCode {
-        await command.run("accounts migrate") { blueprint, services throws(StartError) in
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run { blueprint, services throws(StartError) in
             guard let accounts = blueprint.configuration.accounts else {
                 throw StartError(
                     code: "account.no_accounts", message: "the configuration has no accounts:", exit: .configuration)
@@ -28,9 +28,7 @@ struct AccountMigrationCommand {
                 let migration = try migration(accounts, services)
                 versions = try await isCheck ? migration.check() : migration.run()
             } catch {
-                let isURL = error.code == .accountsBadURL
-                throw StartError(
-                    code: error.code, message: error.message, exit: isURL ? .configuration : .unavailable)
+                throw StartError(error, exit: error.code == .accountsBadURL ? .configuration : .unavailable)
             }
             Output.line(asJSON ? json(versions) : line(versions))
             return isCheck && versions.state == .behind ? .rejected : .ok

@@ -17,10 +17,17 @@ enum AccountsCommand: Command {
         }
     }
 
-    func run() async -> ExitCode {
+    var title: String {
         switch self {
-        case .copy(let command): await command.run()
-        case .migrate(let command): await command.run()
+        case .copy: "accounts copy"
+        case .migrate: "accounts migrate"
+        }
+    }
+
+    func run() async throws(StartError) -> ExitCode {
+        switch self {
+        case .copy(let command): try await command.run()
+        case .migrate(let command): try await command.run()
         }
     }
 
@@ -104,18 +111,13 @@ struct AccountCopyCommand {
         }
     }
 
-    func run() async -> ExitCode {
-        do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
-            let tables = try await copy(services)
-            for table in tables { Output.line("\(table.name): \(table.rows) rows, SHA-256 \(table.digest)") }
-            Output.line(isFinal ? "verified; the source is read-only now" : "verified")
-            return .ok
-        } catch {
-            Output.error(TerminalText.escaped("martlet accounts copy: \(error)") + "\n")
-            return error.exit
-        }
+    func run() async throws(StartError) -> ExitCode {
+        let services = try Services.ofCommand()
+        defer { services.shutdown() }
+        let tables = try await copy(services)
+        for table in tables { Output.line("\(table.name): \(table.rows) rows, SHA-256 \(table.digest)") }
+        Output.line(isFinal ? "verified; the source is read-only now" : "verified")
+        return .ok
     }
 
     private func copy(_ services: Services) async throws(StartError) -> [CopiedTable] {
@@ -137,8 +139,8 @@ struct AccountCopyCommand {
         } catch {
             let rejected: [ErrorCode] = [.accountsCopyConflict, .accountsCopyDone, .accountsCopyDiffers]
             throw StartError(
-                code: error.code, message: error.message, exit: rejected.contains(error.code) ? .rejected : .unavailable
-            )
+                code: error.code, message: TerminalText.escaped(error.message),
+                exit: rejected.contains(error.code) ? .rejected : .unavailable)
         }
     }
 }

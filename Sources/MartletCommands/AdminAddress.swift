@@ -36,7 +36,6 @@ struct AdminTarget: Sendable {
 
 /// Finds the admin listener: that of `--admin`, or that of a configuration; and the token for it.
 struct AdminAddress {
-    /// The options that find it.
     static let options: [CommandOption] = [
         .config,
         .value(
@@ -48,8 +47,6 @@ struct AdminAddress {
             "token-file", "FILE", .file,
             "the admin token; default: that of the configuration, or $MARTLET_ADMIN_TOKEN_FILE"),
     ]
-    /// Which of them exclude each other.
-    static let alternatives: [CommandGrammar.Alternatives] = [.atMostOne("admin", "address")]
     /// What exit code 78 of their commands means.
     static let configurationExit = "the configuration has no admin listener, or admin: in it has errors"
     private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
@@ -57,6 +54,8 @@ struct AdminAddress {
     /// Whether the gateway is named.
     var isGiven: Bool { address != nil }
 
+    /// Whether its documents are printed as they are.
+    let printsJSON: Bool
     /// Whether the configuration is named.
     private let isNamed: Bool
     private let path: String
@@ -69,6 +68,7 @@ struct AdminAddress {
         path = ConfigurationPath.of(options)
         address = options["admin"] ?? options["address"]
         tokenFile = options["token-file"]
+        printsJSON = options.has("json")
         self.registry = registry
     }
 
@@ -188,6 +188,14 @@ struct AdminAddress {
                 exit: .usage)
         }
         return token
+    }
+}
+
+extension CommandGrammar {
+    /// Adds the options that find the admin listener.
+    mutating func addAdminOptions() {
+        options += AdminAddress.options
+        alternatives += [.atMostOne("admin", "address")]
     }
 }
 

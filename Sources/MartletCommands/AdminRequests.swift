@@ -105,21 +105,10 @@ struct AdminRequests {
 }
 
 extension AdminAddress {
-    /// Runs a command at the gateway, and prints its error.
-    /// - Parameters:
-    ///   - name: the command's name, in front of its error.
-    ///   - unknown: what a 404 of the gateway means.
-    func run(
-        _ name: String, unknown: StartError? = nil, printsJSON: Bool,
-        _ body: (AdminRequests) throws(StartError) -> Void
-    ) -> ExitCode {
-        do throws(StartError) {
-            try body(AdminRequests(try target(), unknown: unknown, printsJSON: printsJSON))
-            return .ok
-        } catch {
-            Output.error("martlet \(name): \(error)\n")
-            return error.exit
-        }
+    /// Requests to the gateway.
+    /// - Parameter unknown: what a 404 of the gateway means.
+    func requests(unknown: StartError? = nil) throws(StartError) -> AdminRequests {
+        AdminRequests(try target(), unknown: unknown, printsJSON: printsJSON)
     }
 }
 

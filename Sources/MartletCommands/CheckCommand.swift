@@ -27,7 +27,7 @@ struct CheckCommand: Command {
         let (blueprint, diagnostics) = ConfigurationText.blueprint(path, registry)
         if format == .text { reportConfiguration(blueprint, diagnostics) }
         var findings: [OnlineFinding] = []
-        if isOnline, let blueprint { findings = await OnlineCheck(blueprint).run(report) }
+        if isOnline, let blueprint { findings = await OnlineCheck(blueprint: blueprint).run(report) }
         let code = exit(blueprint, diagnostics, findings)
         if format == .json { Output.line(document(blueprint, diagnostics, findings, code)) }
         return code

@@ -2,6 +2,7 @@ internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletEvents
+internal import MartletProvider
 internal import MartletRedis
 internal import MartletServer
 
@@ -17,22 +18,11 @@ enum CommandStores {
         let opened = try OpenAccounts.make(
             blueprint.configuration.accounts, services, previous: nil, access: access)
         guard let accounts = opened?.store else { throw missing }
-        do throws(AccountError) {
-            try await accounts.start()
-        } catch {
-            await accounts.shutdown()
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        return try await accounts.open { () async throws(StartError) in
+            // What a command changes is reported like what gateways change.
+            if access == .full { accounts.subscribe(blueprint.subscriptions) }
+            return try await body(accounts)
         }
-        // What a command changes is reported like what gateways change.
-        if access == .full { accounts.subscribe(blueprint.subscriptions) }
-        let outcome: Result<Value, StartError>
-        do throws(StartError) {
-            outcome = .success(try await body(accounts))
-        } catch {
-            outcome = .failure(error)
-        }
-        await accounts.shutdown()
-        return try outcome.get()
     }
 
     /// The store of running gateways, connected if it is available; `nil` for `memory:`.
@@ -41,6 +31,63 @@ enum CommandStores {
         let store = try SharedStore.make(blueprint, services, CacheInvalidator(logger: services.logger))
         try? await store.redis?.waitUntilConnected()
         return store
+    }
+}
+
+extension AccountStore {
+    /// Starts the store for a body, and shuts it down.
+    /// - Throws: exit code 69 if it is unavailable.
+    func open<Value: Sendable>(
+        for body: () async throws(StartError) -> Value
+    ) async throws(StartError) -> Value {
+        do throws(AccountError) { try await start() } catch {
+            await shutdown()
+            throw StartError(error, exit: .unavailable)
+        }
+        let outcome = await Result(of: body)
+        await shutdown()
+        return try outcome.get()
+    }
+}
+
+extension Result where Failure == StartError, Success: Sendable {
+    /// What a body returns or throws, for what is to be done afterwards in both cases.
+    init(of body: () async throws(StartError) -> Success) async {
+        do throws(StartError) { self = .success(try await body()) } catch { self = .failure(error) }
+    }
+}
+
+extension Blueprint {
+    /// The provider that has something: the one of `--provider`, or the only one.
+    /// - Parameters:
+    ///   - name: that of `--provider`.
+    ///   - none: what is thrown if there is none.
+    ///   - many: the code if there are several.
+    ///   - part: what the provider has; `nil` if it lacks it.
+    func provider<Part>(
+        _ name: String?, none: StartError, many: ErrorCode, with part: (ProviderHandle) -> Part?
+    ) throws(StartError) -> (prepared: PreparedProvider, part: Part) {
+        var found: [(prepared: PreparedProvider, part: Part)] = []
+        for prepared in providers where name == nil || prepared.name == name {
+            let context = ProviderContext.detached(prepared.name, clock: .system, hasUsers: true)
+            guard let part = part(try prepared.built(context)) else { continue }
+            found.append((prepared, part))
+        }
+        guard let first = found.first else { throw none }
+        guard found.count == 1 else {
+            let names = found.map { "'\($0.prepared.name)'" }.joined(separator: ", ")
+            throw StartError(code: many, message: "--provider is required: one of \(names)", exit: .usage)
+        }
+        return first
+    }
+}
+
+extension PreparedProvider {
+    /// The provider in a context of a command.
+    func built(_ context: ProviderContext) throws(StartError) -> ProviderHandle {
+        do throws(ConfigurationError) { return try build(context) } catch {
+            throw StartError(code: error.code, message: error.description, exit: .configuration)
+        }
     }
 }
 

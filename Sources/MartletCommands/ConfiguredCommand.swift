@@ -15,20 +15,32 @@ struct ConfiguredCommand {
     }
 
     /// Reads the configuration, and passes it to the command.
-    /// - Parameter name: the command's name, in front of its error.
     func run(
-        _ name: String, _ body: (Blueprint, Services) async throws(StartError) -> ExitCode
-    ) async -> ExitCode {
+        _ body: (Blueprint, Services) async throws(StartError) -> ExitCode
+    ) async throws(StartError) -> ExitCode {
         let (blueprint, diagnostics) = ConfigurationText.blueprint(path, registry)
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
-            return try await body(blueprint, services)
-        } catch {
-            Output.error("martlet \(name): \(error)\n")
-            return error.exit
-        }
+        let services = try Services.ofCommand()
+        defer { services.shutdown() }
+        return try await body(blueprint, services)
+    }
+}
+
+extension Services {
+    /// Those of a command, which logs errors alone, to standard error.
+    static func ofCommand() throws(StartError) -> Services {
+        try Services(sink: LogSink.standardError(), level: .error)
+    }
+}
+
+extension Graph {
+    /// The graph of a command, which replaces no other one.
+    static func ofCommand(
+        _ blueprint: Blueprint, _ services: Services, access: StoreAccess = .full
+    ) throws(StartError) -> Graph {
+        try build(
+            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
+            invalidator: CacheInvalidator(logger: services.logger), access: access)
     }
 }

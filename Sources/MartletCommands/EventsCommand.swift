@@ -40,8 +40,8 @@ struct EventsCommand: Command {
         action = .resend(id.description)
     }
 
-    func run() async -> ExitCode {
-        await command.run("events") { blueprint, services throws(StartError) in try await run(blueprint, services) }
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run { blueprint, services throws(StartError) in try await run(blueprint, services) }
     }
 
     private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
@@ -53,7 +53,7 @@ struct EventsCommand: Command {
             do throws(StoreError) {
                 return try await perform(accounts, at: services.clock.unixMilliseconds)
             } catch {
-                throw StartError(code: error.code, message: error.message, exit: .unavailable)
+                throw StartError(error, exit: .unavailable)
             }
         }
     }

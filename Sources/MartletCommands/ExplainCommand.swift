@@ -1,4 +1,3 @@
-private import CLinux
 internal import MartletAccounts
 internal import MartletAdmin
 internal import MartletConfig
@@ -12,24 +11,24 @@ internal import MartletServer
 ///
 /// Nothing is sent to an upstream. The session store and the account store are read, but not changed.
 struct ExplainCommand: Command {
-    private let configurationPath: String
-    private let target: String
-    private let method: String
+    /// Path and query.
+    let target: String
+    let method: String
     /// `nil` if it is given as `--header`, or not at all.
-    private let host: String?
+    let host: String?
     /// `http` or `https`, which decides the listener; `nil` for the first that serves requests.
-    private let scheme: String?
-    private let certificatePath: String?
-    private let fields: [Secret]
+    let scheme: String?
+    /// Other header fields, as they are typed.
+    let lines: [String]
+    let tokenPath: String?
+    /// Names a running gateway, or else the configuration is explained.
+    let admin: AdminAddress
     private let hasHostField: Bool
-    private let tokenPath: String?
+    private let certificatePath: String?
     private let callerPath: String?
     /// The provider that verifies the token of a login, instead of a route; `nil` for a request.
     private let login: String?
-    private let isJSON: Bool
-    private let registry: ProviderRegistry
-    /// `nil` where the configuration is explained, not a running gateway.
-    private let running: RunningExplanation?
+    private let command: ConfiguredCommand
 
     /// - Throws: `UsageError` for options that cannot be combined.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
@@ -45,10 +44,9 @@ struct ExplainCommand: Command {
         } else {
             (target, host, scheme) = (options["path"] ?? "/", options["host"], nil)
         }
-        let lines = options.all("header")
+        lines = options.all("header")
         let names = try lines.map(Self.fieldName)
         hasHostField = names.contains("host")
-        fields = lines.map { Secret(Array($0.utf8)) }
         (tokenPath, callerPath, certificatePath) = (options["token"], options["as"], options["certificate"])
         login = options["login"]
         guard login == nil || tokenPath != nil else {
@@ -57,12 +55,9 @@ struct ExplainCommand: Command {
         guard callerPath == nil || !names.contains("authorization") else {
             throw Options.UsageError(message: "--as cannot be combined with Authorization")
         }
-        configurationPath = ConfigurationPath.of(options)
         method = options["method"] ?? "GET"
-        isJSON = options.has("json")
-        self.registry = program.registry
-        running = RunningExplanation(
-            options, program.registry, method: method, target: target, host: host, scheme: scheme)
+        admin = AdminAddress(options, program.registry)
+        command = ConfiguredCommand(options, program.registry)
     }
 
     private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
@@ -72,50 +67,32 @@ struct ExplainCommand: Command {
         return line[..<colon].lowercased()
     }
 
-    func run() async -> ExitCode {
-        if let running { return running.run() }
-        let (blueprint, diagnostics) = ConfigurationText.blueprint(configurationPath, registry)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        if let login, let tokenPath { return await explainLogin(login, tokenPath, blueprint) }
-        let request: ExplainedRequest
-        do throws(ArgumentFileError) {
-            request = try self.request(blueprint)
-        } catch {
-            Output.error("martlet explain: \(TerminalText.escaped(error.message))\n")
-            return .usage
-        }
-        do throws(StartError) {
-            return show(try await explain(request, blueprint), of: request, blueprint)
-        } catch {
-            Output.error("martlet explain: \(error)\n")
-            return error.exit
-        }
-    }
-
-    private func explainLogin(_ login: String, _ tokenPath: String, _ blueprint: Blueprint) async -> ExitCode {
-        let token: Secret
-        do throws(ArgumentFileError) {
-            token = Secret(try ArgumentFile.read(tokenPath, "the token file"))
-        } catch {
-            Output.error("martlet explain: \(TerminalText.escaped(error.message))\n")
-            return .usage
-        }
-        do throws(StartError) {
-            return try await LoginExplanation(provider: login, token: token, isJSON: isJSON).run(blueprint)
-        } catch {
-            Output.error("martlet explain: \(error)\n")
-            return error.exit
+    func run() async throws(StartError) -> ExitCode {
+        guard !admin.isGiven else { return try explainAtGateway() }
+        return try await command.run { blueprint, services throws(StartError) in
+            let token: Secret?
+            let request: ExplainedRequest?
+            do throws(ArgumentFileError) {
+                token = try tokenPath.map { (path) throws(ArgumentFileError) in
+                    Secret(try ArgumentFile.read(path, "the token file"))
+                }
+                request = try login == nil ? self.request(blueprint, token) : nil
+            } catch {
+                Output.error("martlet explain: \(TerminalText.escaped(error.message))\n")
+                return .usage
+            }
+            if let request { return show(try await explain(request, blueprint, services), of: request, blueprint) }
+            guard let login, let token else { return .usage }
+            return try await LoginExplanation(provider: login, token: token, isJSON: admin.printsJSON)
+                .run(blueprint, services)
         }
     }
 
-    private func request(_ blueprint: Blueprint) throws(ArgumentFileError) -> ExplainedRequest {
+    private func request(_ blueprint: Blueprint, _ token: Secret?) throws(ArgumentFileError) -> ExplainedRequest {
         let defaultHost = hasHostField ? nil : Self.defaultHost(blueprint)
         return ExplainedRequest(
-            method: method, target: target, host: host ?? defaultHost, fields: fields,
-            token: try tokenPath.map { (path) throws(ArgumentFileError) in
-                Secret(try ArgumentFile.read(path, "the token file"))
-            },
+            method: method, target: target, host: host ?? defaultHost, fields: lines.map { Secret(Array($0.utf8)) },
+            token: token,
             assumed: try callerPath.map { (path) throws(ArgumentFileError) in
                 try CallerFile.read(path, now: Clock.system.unixTime)
             }, listener: ExplainedListener(of: blueprint.configuration.server, scheme: scheme),
@@ -125,14 +102,9 @@ struct ExplainCommand: Command {
     }
 
     private func explain(
-        _ request: ExplainedRequest, _ blueprint: Blueprint
+        _ request: ExplainedRequest, _ blueprint: Blueprint, _ services: Services
     ) async throws(StartError) -> RequestExplanation {
-        let services = try Services(sink: LogSink.standardError(), level: .error)
-        defer { services.shutdown() }
-        let graph = try Graph.build(
-            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
-            invalidator: CacheInvalidator(logger: services.logger),
-            access: .readOnly)
+        let graph = try Graph.ofCommand(blueprint, services, access: .readOnly)
         var hasAccounts = true
         if request.assumed == nil {
             // An unavailable store is reported in the phase that needs it.
@@ -162,7 +134,7 @@ struct ExplainCommand: Command {
         _ explanation: RequestExplanation, of request: ExplainedRequest, _ blueprint: Blueprint
     ) -> ExitCode {
         let page = ExplanationPage(request, explanation, blueprint)
-        Output.line(isJSON ? ExplanationDocument(page).text : page.text)
+        Output.line(admin.printsJSON ? ExplanationDocument(page).text : page.text)
         switch explanation.outcome {
         case .forwarded, .answeredLocally, .responded, .preflight: return .ok
         case .refused: return .rejected
@@ -187,28 +159,27 @@ struct ExplainCommand: Command {
             With --login it explains how a provider verifies the identity token of a login, whatever routes accept:
             which audience it has, for example, and which ones are expected.
             """
-        grammar.options =
-            [
-                .value("path", "PATH", .text, "path and query, as in the request line"),
-                .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
-                .value("login", "PROVIDER", .text, "verify a token as that of a login with this provider"),
-                .value("method", "METHOD", .text, "default: GET"),
-                .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
-                .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
-                .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
-                .value("certificate", "FILE", .file, "a PEM file with the certificate of the client"),
-                .value(
-                    "as", "FILE", .file,
-                    "a JSON file with the assumed caller, instead of a credential; - for standard input"),
-                .json,
-            ] + AdminAddress.options
-        grammar.alternatives =
-            [
-                .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
-                .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
-                .atMostOne("as", "admin"),
-                .atMostOne("as", "address"), .atMostOne("certificate", "admin"), .atMostOne("certificate", "address"),
-            ] + AdminAddress.alternatives
+        grammar.options = [
+            .value("path", "PATH", .text, "path and query, as in the request line"),
+            .value("url", "URL", .url, "host, path and query: https://api.example.com/v1/orders?page=2"),
+            .value("login", "PROVIDER", .text, "verify a token as that of a login with this provider"),
+            .value("method", "METHOD", .text, "default: GET"),
+            .value("host", "HOST", .text, "the Host header; default: the first listener's address"),
+            .value("header", "LINE", .text, "another header, 'Name: value'").repeatable,
+            .value("token", "FILE", .file, "a file with a bearer token, - for standard input"),
+            .value("certificate", "FILE", .file, "a PEM file with the certificate of the client"),
+            .value(
+                "as", "FILE", .file,
+                "a JSON file with the assumed caller, instead of a credential; - for standard input"),
+            .json,
+        ]
+        grammar.alternatives = [
+            .exactlyOne("path", "url", "login"), .atMostOne("login", "as"), .atMostOne("login", "admin"),
+            .atMostOne("login", "address"), .atMostOne("url", "host"), .atMostOne("token", "as"),
+            .atMostOne("as", "admin"), .atMostOne("as", "address"), .atMostOne("certificate", "admin"),
+            .atMostOne("certificate", "address"),
+        ]
+        grammar.addAdminOptions()
         grammar.example("martlet explain --path /v1/orders --token token.txt", "with a bearer token")
         grammar.example(
             "martlet explain --url https://api.example.com/v1/orders --as caller.json", "for an assumed caller")

@@ -11,25 +11,18 @@ struct HealthCommand: Command {
 
     private let admin: AdminAddress
 
-    init(_ options: Options, _ program: Program) {
-        admin = AdminAddress(options, program.registry)
-    }
+    init(_ options: Options, _ program: Program) { admin = AdminAddress(options, program.registry) }
 
-    func run() -> ExitCode {
-        do throws(StartError) {
-            let target = try admin.target()
-            let response = try AdminClient(target, timeout: HealthCommand.timeout).request("/readyz")
-            guard let line = HealthCommand.line(response) else {
-                throw StartError(
-                    code: "server.not_ours", message: "the response from \(target.name) is not that of a gateway",
-                    exit: .unavailable)
-            }
-            Output.line(line)
-            return response.status == 200 ? .ok : .unavailable
-        } catch {
-            Output.error("martlet health: \(error)\n")
-            return error.exit
+    func run() throws(StartError) -> ExitCode {
+        let target = try admin.target()
+        let response = try AdminClient(target, timeout: HealthCommand.timeout).request("/readyz")
+        guard let line = HealthCommand.line(response) else {
+            throw StartError(
+                code: "server.not_ours", message: "the response from \(target.name) is not that of a gateway",
+                exit: .unavailable)
         }
+        Output.line(line)
+        return response.status == 200 ? .ok : .unavailable
     }
 
     /// The state and every unhealthy dependency: `degraded: store down (connection refused)`; `nil` if it is not a
@@ -52,8 +45,7 @@ struct HealthCommand: Command {
     static let grammar = CommandGrammar("health", "Check whether the running gateway is ready") { grammar in
         grammar.details =
             "Asks the admin listener of the running gateway whether it is ready; for container health checks."
-        grammar.options = AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
+        grammar.addAdminOptions()
         grammar.example("martlet health --admin http://127.0.0.1:9901", "without a configuration")
         grammar.exits = [
             .ok: "ready", .unavailable: "not ready or not running", .configuration: AdminAddress.configurationExit,

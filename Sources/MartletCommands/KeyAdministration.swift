@@ -21,11 +21,11 @@ struct KeyAdministration {
     /// Keys in one query.
     private static let pageSize = 500
 
-    let issuing: any APIKeyIssuing
+    var issuing: any APIKeyIssuing
     /// The provider's name in `providers:`.
     let provider: String
     /// The account store, for keys of accounts; `nil` without `accounts:`.
-    let accounts: AccountStore?
+    var accounts: AccountStore?
     let clock: Clock
 
     func create(_ creation: KeyArguments.Creation) async throws(StartError) -> Outcome {
@@ -34,7 +34,7 @@ struct KeyAdministration {
         let request = APIKeyRequest(
             subject: creation.subject, isAccount: creation.isAccount, claims: creation.claims, scopes: creation.scopes,
             expiresAt: creation.lifetime.map { now.advanced(bySeconds: $0.wholeSeconds) })
-        let issued = try await mappingErrors { () async throws(StoreError) in try await issuing.issue(request) }
+        let issued = try await storing { () async throws(StoreError) in try await issuing.issue(request) }
         let subject = creation.isAccount ? creation.subject : "\(provider):\(creation.subject)"
         let end = issued.record.expiresAt.map { ", expires \(Self.text($0))" } ?? ""
         return Outcome(
@@ -44,7 +44,7 @@ struct KeyAdministration {
     }
 
     func revoke(_ id: String) async throws(StartError) -> Outcome {
-        let record = try await mappingErrors { () async throws(StoreError) in
+        let record = try await storing { () async throws(StoreError) in
             try await issuing.keys.revoke(id, at: clock.unixTime)
         }
         guard let record else { throw Self.unknown }
@@ -52,15 +52,11 @@ struct KeyAdministration {
     }
 
     func rotate(_ id: String, grace: Duration) async throws(StartError) -> Outcome {
-        guard let known = try await mappingErrors({ () async throws(StoreError) in try await issuing.keys.key(id) })
-        else {
-            throw Self.unknown
-        }
+        let known = try await storing { () async throws(StoreError) in try await issuing.keys.key(id) }
+        guard let known else { throw Self.unknown }
         // A key that has expired would be replaced by one that has expired, too.
         guard known.state(at: clock.unixTime) == "active" else { throw Self.inactive(known.state(at: clock.unixTime)) }
-        let issued = try await mappingErrors { () async throws(StoreError) in
-            try await issuing.rotate(id, grace: grace)
-        }
+        let issued = try await storing { () async throws(StoreError) in try await issuing.rotate(id, grace: grace) }
         guard let issued else { throw Self.inactive("revoked") }
         let old =
             issued.record.previous.map { "the old one is valid until \(Self.text($0.endsAt))" } ?? "the old one is void"
@@ -77,7 +73,7 @@ struct KeyAdministration {
             _ = try await revoke(id)
             return "the key could not be printed, and key \(id) is revoked"
         }
-        _ = try await mappingErrors { () async throws(StoreError) in
+        _ = try await storing { () async throws(StoreError) in
             try await issuing.keys.rotate(id, to: digest, acceptingPreviousUntil: nil, at: clock.unixTime)
         }
         return "the new key could not be printed, and the old key \(id) is valid again"
@@ -89,7 +85,7 @@ struct KeyAdministration {
         var (position, left) = (start, limit ?? .max)
         while left > 0 {
             let (begin, count) = (position, min(left, Self.pageSize))
-            let keys = try await mappingErrors { () async throws(StoreError) in
+            let keys = try await storing { () async throws(StoreError) in
                 try await issuing.keys.keys(after: begin, limit: count)
             }
             for key in keys { print(key) }
@@ -120,14 +116,10 @@ struct KeyAdministration {
 
     static func text(_ instant: UnixTime) -> String { InternetTime.text(milliseconds: instant.milliseconds) }
 
-    private func mappingErrors<Result>(
+    private func storing<Result>(
         _ operation: () async throws(StoreError) -> Result
     ) async throws(StartError) -> Result {
-        do throws(StoreError) {
-            return try await operation()
-        } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
-        }
+        do throws(StoreError) { return try await operation() } catch { throw StartError(error, exit: .unavailable) }
     }
 }
 

@@ -32,7 +32,7 @@ struct KeyArguments: Sendable {
         word = options.words.first ?? ""
         switch word {
         case "create": action = .create(try Self.creation(options))
-        case "list": action = .list(after: options["after"] ?? "", limit: try Self.limit(options["limit"]))
+        case "list": action = .list(after: options["after"] ?? "", limit: try options.limit(of: "keys"))
         case "revoke": action = .revoke(ids.first ?? "")
         default: action = .rotate(ids.first ?? "", grace: try Self.grace(options["grace"]))
         }
@@ -100,13 +100,5 @@ struct KeyArguments: Sendable {
             throw Options.UsageError(message: "--grace requires a duration such as 0s, 10m or 1d")
         }
         return duration
-    }
-
-    private static func limit(_ text: String?) throws(Options.UsageError) -> Int? {
-        guard let text else { return nil }
-        guard let number = Int(text), number > 0 else {
-            throw Options.UsageError(message: "--limit requires a number of keys")
-        }
-        return number
     }
 }

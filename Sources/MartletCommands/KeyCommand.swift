@@ -7,13 +7,6 @@ internal import MartletServer
 
 /// `martlet key create|list|revoke|rotate`: manages the API keys of a provider.
 struct KeyCommand: Command {
-    /// A provider with keys.
-    private struct Keeper {
-        let name: String
-        let prepared: PreparedProvider
-        let issuing: any APIKeyIssuing
-    }
-
     private let arguments: KeyArguments
     private let command: ConfiguredCommand
     private let provider: String?
@@ -27,19 +20,38 @@ struct KeyCommand: Command {
         asJSON = options.has("json")
     }
 
-    func run() async -> ExitCode {
-        await command.run("key \(arguments.word)") { blueprint, services throws(StartError) in
-            let keeper = try keeper(blueprint)
-            guard keeper.issuing.storesKeysInAccounts || needsAccounts else {
-                try await perform(administration(keeper, keeper.issuing, nil, services))
+    var title: String { "key \(arguments.word)" }
+
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run { blueprint, services throws(StartError) in
+            let none = StartError(
+                code: "key.no_provider",
+                message: provider == nil
+                    ? "no provider has API keys: one of kind api_key does"
+                    : "the provider of --provider has no API keys",
+                exit: provider == nil ? .configuration : .usage)
+            let (prepared, issuing) = try blueprint.provider(provider, none: none, many: "key.many_providers") {
+                $0.keyIssuing
+            }
+            var administration = KeyAdministration(
+                issuing: issuing, provider: prepared.name, accounts: nil, clock: services.clock)
+            guard issuing.storesKeysInAccounts || needsAccounts else {
+                try await perform(administration)
                 return .ok
             }
             let missing = StartError(
                 code: "key.no_accounts", message: "the configuration has no accounts:", exit: .configuration)
             try await CommandStores.withAccounts(blueprint, services, access: access, missing: missing) {
                 accounts async throws(StartError) in
-                let issuing = try issuing(keeper, accounts, services)
-                try await perform(administration(keeper, issuing, accounts, services))
+                administration.accounts = accounts
+                if issuing.storesKeysInAccounts {
+                    // Over the account store; otherwise over its file as before.
+                    let offline = ProviderContext.Services.detached(
+                        clock: services.clock, hasUsers: true, keys: accounts.keys(of: prepared.name))
+                    let handle = try prepared.built(.detached(prepared.name, services: offline))
+                    administration.issuing = handle.keyIssuing ?? issuing
+                }
+                try await perform(administration)
             }
             return .ok
         }
@@ -51,54 +63,6 @@ struct KeyCommand: Command {
 
     private var access: StoreAccess {
         if case .list = arguments.action { .readOnly } else { .full }
-    }
-
-    private func administration(
-        _ keeper: Keeper, _ issuing: any APIKeyIssuing, _ accounts: AccountStore?, _ services: Services
-    ) -> KeyAdministration {
-        KeyAdministration(issuing: issuing, provider: keeper.name, accounts: accounts, clock: services.clock)
-    }
-
-    /// The provider over the account store, or over its file as before.
-    private func issuing(
-        _ keeper: Keeper, _ accounts: AccountStore, _ services: Services
-    ) throws(StartError) -> any APIKeyIssuing {
-        guard keeper.issuing.storesKeysInAccounts else { return keeper.issuing }
-        let offline = ProviderContext.Services.detached(
-            clock: services.clock, hasUsers: true, keys: accounts.keys(of: keeper.name))
-        return try Self.build(keeper.prepared, .detached(keeper.name, services: offline)) ?? keeper.issuing
-    }
-
-    private static func build(
-        _ prepared: PreparedProvider, _ context: ProviderContext
-    ) throws(StartError) -> (any APIKeyIssuing)? {
-        do throws(ConfigurationError) { return try prepared.build(context).keyIssuing } catch {
-            throw StartError(code: error.code, message: error.description, exit: .configuration)
-        }
-    }
-
-    /// The provider that has keys: the one of `--provider`, or the only one.
-    private func keeper(_ blueprint: Blueprint) throws(StartError) -> Keeper {
-        var keepers: [Keeper] = []
-        for prepared in blueprint.providers where provider == nil || prepared.name == provider {
-            let context = ProviderContext.detached(prepared.name, clock: .system, hasUsers: true)
-            guard let issuing = try Self.build(prepared, context) else { continue }
-            keepers.append(Keeper(name: prepared.name, prepared: prepared, issuing: issuing))
-        }
-        guard let keeper = keepers.first else {
-            throw StartError(
-                code: "key.no_provider",
-                message: provider == nil
-                    ? "no provider has API keys: one of kind api_key does"
-                    : "the provider of --provider has no API keys",
-                exit: provider == nil ? .configuration : .usage)
-        }
-        guard keepers.count == 1 else {
-            let names = keepers.map { "'\($0.name)'" }.joined(separator: ", ")
-            throw StartError(
-                code: "key.many_providers", message: "--provider is required: one of \(names)", exit: .usage)
-        }
-        return keeper
     }
 
     private func perform(_ administration: KeyAdministration) async throws(StartError) {

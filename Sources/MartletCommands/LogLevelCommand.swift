@@ -23,15 +23,14 @@ struct LogLevelCommand: Command {
         admin = AdminAddress(options, program.registry)
     }
 
-    func run() -> ExitCode {
-        admin.run("log-level", printsJSON: options.has("json")) { gateway throws(StartError) in
-            var body: JSONObject = ["level": .string(options.words.first ?? "")]
-            if let span = options["for"] { body["for"] = .string(span) }
-            let shown = try gateway.shown("/log/level", with: "level", method: "POST", json: body)
-            guard let document = shown else { return }
-            let span = document["seconds"]?.int64.map { " for \(StatusCommand.duration($0))" } ?? ""
-            Output.line("\(document["level"]?.string ?? "")\(span)")
-        }
+    func run() throws(StartError) -> ExitCode {
+        var body: JSONObject = ["level": .string(options.words.first ?? "")]
+        if let span = options["for"] { body["for"] = .string(span) }
+        let shown = try admin.requests().shown("/log/level", with: "level", method: "POST", json: body)
+        guard let document = shown else { return .ok }
+        let span = document["seconds"]?.int64.map { " for \(StatusCommand.duration($0))" } ?? ""
+        Output.line("\(document["level"]?.string ?? "")\(span)")
+        return .ok
     }
 
     static let grammar = CommandGrammar("log-level", "Set the log level of the running gateway") { grammar in
@@ -42,12 +41,11 @@ struct LogLevelCommand: Command {
         grammar.arguments = [
             .one("LEVEL", .choice(LogLevel.allCases.map(\.name)), LogLevel.allCases.map(\.name).joined(separator: ", "))
         ]
-        grammar.options =
-            [
-                .value("for", "DURATION", .duration, "when the configured level returns, such as 10m; default: never"),
-                .flag("json", "print the response of the gateway, as JSON"),
-            ] + AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
+        grammar.options = [
+            .value("for", "DURATION", .duration, "when the configured level returns, such as 10m; default: never"),
+            .flag("json", "print the response of the gateway, as JSON"),
+        ]
+        grammar.addAdminOptions()
         grammar.example("martlet log-level debug --for 10m", "why credentials are rejected")
         grammar.exits = [
             .ok: "set", .unavailable: "no gateway is running, or it rejects the request",

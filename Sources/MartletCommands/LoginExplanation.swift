@@ -14,12 +14,8 @@ struct LoginExplanation {
     let token: Secret
     let isJSON: Bool
 
-    func run(_ blueprint: Blueprint) async throws(StartError) -> ExitCode {
-        let services = try Services(sink: LogSink.standardError(), level: .error)
-        defer { services.shutdown() }
-        let graph = try Graph.build(
-            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
-            invalidator: CacheInvalidator(logger: services.logger), access: .readOnly)
+    func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
+        let graph = try Graph.ofCommand(blueprint, services, access: .readOnly)
         defer { graph.store.shutdown() }
         guard let found = graph.providers.first(where: { $0.name.hasSameBytes(as: provider) }),
             let explaining = found.explaining, found.signingIn != nil

@@ -57,16 +57,14 @@ struct MigrateCommand: Command {
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
     }
 
-    func run() async -> ExitCode {
-        await command.run("apple") { blueprint, services throws(StartError) in try await run(blueprint, services) }
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run { blueprint, services throws(StartError) in try await run(blueprint, services) }
     }
 
     private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
         // The file first: an error in it changes nothing.
         let exported = try exportedUsers()
-        let graph = try Graph.build(
-            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
-            invalidator: CacheInvalidator(logger: services.logger), access: isTrial ? .readOnly : .full)
+        let graph = try Graph.ofCommand(blueprint, services, access: isTrial ? .readOnly : .full)
         defer { graph.store.shutdown() }
         guard let accounts = graph.accounts?.store else {
             throw StartError(
@@ -80,71 +78,59 @@ struct MigrateCommand: Command {
                 exit: .usage)
         }
         graph.recordEvents()
-        let outcome: Result<ExitCode, StartError>
-        do throws(AccountError) {
-            try await accounts.start()
-            let stage = Stage(
-                store: accounts.transfers, provider: handle.name, transferring: transferring, team: team,
-                clock: services.clock)
-            outcome =
-                await isTrial
-                ? performing(stage, exported) : holdingLease(accounts, stage) { await performing(stage, exported) }
-        } catch {
-            outcome = .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
-        }
-        await accounts.shutdown()
-        return try outcome.get()
-    }
-
-    private func performing(_ stage: Stage, _ exported: [RecordedTransfer]) async -> Result<ExitCode, StartError> {
-        do throws(AccountError) {
-            return .success(try await perform(stage, exported))
-        } catch {
-            return .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
+        let stage = Stage(
+            store: accounts.transfers, provider: handle.name, transferring: transferring, team: team,
+            clock: services.clock)
+        return try await accounts.open { () async throws(StartError) in
+            let work = { () async throws(StartError) in
+                do throws(AccountError) { return try await perform(stage, exported) } catch {
+                    throw StartError(error, exit: .unavailable)
+                }
+            }
+            return try await isTrial ? work() : holdingLease(accounts, stage, work)
         }
     }
 
     /// Runs a body while no other run for the team does: both would ask Apple about the same users.
     private func holdingLease(
-        _ leases: any LeaseStoring, _ stage: Stage, _ body: () async -> Result<ExitCode, StartError>
-    ) async -> Result<ExitCode, StartError> {
-        let (name, clock) = ("migrate:\(stage.team)", stage.clock)
-        do throws(StoreError) {
-            var lease = try HeldLease(name, in: leases, at: clock.unixMilliseconds)
-            guard try await Self.acquire(&lease, by: clock) else {
-                return .failure(
-                    StartError(
-                        code: "apple.migration_running",
-                        message: "another run is moving users with the key of team \(stage.team)",
-                        exit: .unavailable))
-            }
-            let held = lease
-            let extending = Task {
-                var lease = held
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: .seconds(1))
-                    // A store that is unavailable for long stops the run itself.
-                    if !Task.isCancelled { _ = try? await lease.renew(by: clock) }
-                }
-            }
-            let outcome = await body()
-            extending.cancel()
-            await extending.value
-            await lease.release(at: clock.monotonicTime)
-            return outcome
-        } catch {
-            return .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
+        _ leases: any LeaseStoring, _ stage: Stage, _ body: () async throws(StartError) -> ExitCode
+    ) async throws(StartError) -> ExitCode {
+        let clock = stage.clock
+        let held: HeldLease?
+        do throws(StoreError) { held = try await Self.acquire("migrate:\(stage.team)", in: leases, by: clock) } catch {
+            throw StartError(error, exit: .unavailable)
         }
+        guard var held else {
+            throw StartError(
+                code: "apple.migration_running",
+                message: "another run is moving users with the key of team \(stage.team)", exit: .unavailable)
+        }
+        let extending = Task { [held] in
+            var lease = held
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                // A store that is unavailable for long stops the run itself.
+                if !Task.isCancelled { _ = try? await lease.renew(by: clock) }
+            }
+        }
+        let outcome = await Result(of: body)
+        extending.cancel()
+        await extending.value
+        await held.release(at: clock.monotonicTime)
+        return try outcome.get()
     }
 
     /// Waits for the lease of a run that was interrupted, which expires by then.
-    private static func acquire(_ lease: inout HeldLease, by clock: Clock) async throws(StoreError) -> Bool {
+    private static func acquire(
+        _ name: String, in leases: any LeaseStoring, by clock: Clock
+    ) async throws(StoreError) -> HeldLease? {
+        var lease = try HeldLease(name, in: leases, at: clock.unixMilliseconds)
         let start = clock.monotonicTime
         while clock.monotonicTime.since(start) < Self.leaseTime {
-            if try await lease.renew(by: clock) { return true }
+            if try await lease.renew(by: clock) { return lease }
             try? await Task.sleep(for: .seconds(1))
         }
-        return try await lease.renew(by: clock)
+        return try await lease.renew(by: clock) ? lease : nil
     }
 
     /// What a run works on.

@@ -35,9 +35,7 @@ struct OnlineCheck {
     /// How long a provider may take to check its services.
     private static let providerTimeout = Duration.seconds(15)
 
-    private let blueprint: Blueprint
-
-    init(_ blueprint: Blueprint) { self.blueprint = blueprint }
+    let blueprint: Blueprint
 
     /// - Parameter report: called with every finding as it is made.
     func run(_ report: (OnlineFinding) -> Void) async -> [OnlineFinding] {
@@ -47,11 +45,9 @@ struct OnlineCheck {
             report(finding)
         }
         do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
+            let services = try Services.ofCommand()
             defer { services.shutdown() }
-            let graph = try Graph.build(
-                blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
-                invalidator: CacheInvalidator(logger: services.logger), access: .readOnly)
+            let graph = try Graph.ofCommand(blueprint, services, access: .readOnly)
             for finding in await checkStore(graph, services) { note(finding) }
             if let finding = await checkAccounts(graph) { note(finding) }
             for provider in graph.providers {
@@ -82,13 +78,13 @@ struct OnlineCheck {
         }
         let hasSharedLimits = graph.blueprint.configuration.server.rateLimits.contains(where: \.isShared)
         let permissions = RedisPermissions(
-            redis, keyPrefix: graph.store.label.prefix, services, hasSharedLimits: hasSharedLimits)
+            client: redis, prefix: graph.store.label.prefix, clock: services.clock, hasSharedLimits: hasSharedLimits)
         var findings = await permissions.check()
         if findings.allSatisfy(\.isHealthy) {
             var username: String?
             if case .redis(let url) = graph.blueprint.store { username = url.credentials?.user }
             let limit = graph.blueprint.configuration.store.timeouts.sharedLimit
-            findings += await StoreAdvice(redis, username: username)
+            findings += await StoreAdvice(client: redis, username: username)
                 .findings(sharedLimit: hasSharedLimits ? limit : nil)
         }
         // The rights were tried at one of several masters.

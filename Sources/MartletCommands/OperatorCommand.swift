@@ -3,13 +3,8 @@ internal import MartletServer
 
 /// Where a command about accounts or sessions works: at the running gateway, and else in the stores.
 struct OperatorCommand {
-    /// The options that decide it.
-    static let options: [CommandOption] =
-        AdminAddress.options + [
-            .flag("offline", "work in the stores of the configuration, whether or not a gateway is running")
-        ]
-    /// Which of them exclude each other.
-    static let alternatives: [CommandGrammar.Alternatives] = [.atMostOne("admin", "address", "offline")]
+    fileprivate static let offline = CommandOption.flag(
+        "offline", "work in the stores of the configuration, whether or not a gateway is running")
     /// How commands describe it.
     static let details = """
         This is done by the running gateway, through the admin listener of --admin or of the configuration. Without
@@ -35,14 +30,13 @@ struct OperatorCommand {
 
     /// Runs a command.
     /// - Parameters:
-    ///   - name: the command's name, in front of its error.
     ///   - unknown: what a gateway's 404 means.
     ///   - atGateway: works at a gateway; its first request decides whether one can be asked.
     ///   - inStores: works in the stores.
     func run(
-        _ name: String, unknown: StartError, atGateway: (AdminRequests) throws(StartError) -> Void,
+        unknown: StartError, atGateway: (AdminRequests) throws(StartError) -> Void,
         inStores: (Blueprint, Services) async throws(StartError) -> Void
-    ) async -> ExitCode {
+    ) async throws(StartError) -> ExitCode {
         do throws(StartError) {
             if !isOffline {
                 let target = try admin.target()
@@ -53,17 +47,22 @@ struct OperatorCommand {
                 }
             }
         } catch {
-            guard !admin.isGiven, Self.reasons.contains(error.code) else {
-                Output.error("martlet \(name): \(error)\n")
-                return error.exit
-            }
+            guard !admin.isGiven, Self.reasons.contains(error.code) else { throw error }
             if error.code == AdminRequests.unproven {
                 Output.error("note: done in the stores, because the gateway requires a token: \(error)\n")
             }
         }
-        return await stores.run(name) { blueprint, services throws(StartError) in
+        return try await stores.run { blueprint, services throws(StartError) in
             try await inStores(blueprint, services)
             return .ok
         }
+    }
+}
+
+extension CommandGrammar {
+    /// Adds the options that decide where the command works.
+    mutating func addOperatorOptions() {
+        options += AdminAddress.options + [OperatorCommand.offline]
+        alternatives += [.atMostOne("admin", "address", "offline")]
     }
 }

@@ -14,11 +14,6 @@ struct Options: Sendable {
         let message: String
         /// The words before `--help`; `nil` if help was not requested.
         var helpTopic: [String]?
-
-        init(message: String, helpTopic: [String]? = nil) {
-            self.message = message
-            self.helpTopic = helpTopic
-        }
     }
 
     /// - Throws: `UsageError` unless the grammar accepts the arguments.
@@ -94,6 +89,16 @@ struct Options: Sendable {
     func has(_ flag: String) -> Bool { flags.contains(flag) }
     /// Every value of a repeatable option, in order.
     func all(_ name: String) -> [String] { values[name] ?? [] }
+
+    /// The value of `--limit`.
+    /// - Parameter what: what there are at most as many of, for the error.
+    func limit(of what: String) throws(UsageError) -> Int? {
+        guard let text = self["limit"] else { return nil }
+        guard let number = Int(text), number > 0 else {
+            throw UsageError(message: "--limit requires a number of \(what)")
+        }
+        return number
+    }
 
     private func isGiven(_ name: String) -> Bool { values[name] != nil || flags.contains(name) }
 

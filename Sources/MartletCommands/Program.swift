@@ -65,7 +65,7 @@ package struct Program: Sendable {
     private func run(_ command: any Command.Type, _ rest: [String], unknown: ExitCode?) async -> ExitCode {
         let grammar = command.grammar
         do throws(Options.UsageError) {
-            let code = try await command.init(Options(rest, grammar), self).run()
+            let code = await Self.run(try command.init(Options(rest, grammar), self))
             return code == .usage ? unknown ?? code : code
         } catch {
             if let topic = error.helpTopic {
@@ -75,6 +75,15 @@ package struct Program: Sendable {
             Output.error(
                 "martlet \(grammar.name): \(error.message)\nRun 'martlet \(grammar.name) --help' for usage.\n")
             return .usage
+        }
+    }
+
+    private static func run(_ command: any Command) async -> ExitCode {
+        do throws(StartError) {
+            return try await command.run()
+        } catch {
+            Output.error("martlet \(command.title): \(error)\n")
+            return error.exit
         }
     }
 

@@ -9,20 +9,12 @@ struct RedisPermissions {
     /// The lifetime of the keys in milliseconds, in case removing them is not permitted.
     private static let lifetime = "10000"
 
-    private let client: RedisClient
-    private let prefix: String
-    private let services: Services
-    private let hasSharedLimits: Bool
-
-    /// - Parameters:
-    ///   - client: connected.
-    ///   - hasSharedLimits: whether rate limits count in the store, by its clock.
-    init(_ client: RedisClient, keyPrefix: String, _ services: Services, hasSharedLimits: Bool = false) {
-        self.hasSharedLimits = hasSharedLimits
-        self.client = client
-        prefix = keyPrefix
-        self.services = services
-    }
+    /// Connected.
+    let client: RedisClient
+    let prefix: String
+    let clock: Clock
+    /// Whether rate limits count in the store, by its clock.
+    let hasSharedLimits: Bool
 
     private var channel: String { RevocationMessage.channel(prefix: prefix) }
 
@@ -34,7 +26,7 @@ struct RedisPermissions {
         // In a cluster the keys of one script are on one node.
         let key = "\(prefix)check:{\(Base64URL.encode(digits))}"
         var findings: [OnlineFinding] = []
-        let expiry = services.clock.unixTime.advanced(bySeconds: 10).seconds
+        let expiry = clock.unixTime.advanced(bySeconds: 10).seconds
         let commands = Self.commands(key: key, channel: channel, expiry: "\(expiry)000")
         for words in commands + (hasSharedLimits ? [["TIME"]] : []) {
             guard let finding = await attempt(words, key) else { continue }

@@ -8,28 +8,15 @@ struct ReloadCommand: Command {
     private static let timeout = Duration.seconds(15)
 
     private let admin: AdminAddress
-    private let printsJSON: Bool
 
-    init(_ options: Options, _ program: Program) {
-        admin = AdminAddress(options, program.registry)
-        printsJSON = options.has("json")
-    }
+    init(_ options: Options, _ program: Program) { admin = AdminAddress(options, program.registry) }
 
-    func run() -> ExitCode {
-        do throws(StartError) {
-            let client = AdminClient(try admin.target(), timeout: ReloadCommand.timeout)
-            let response = try client.request("/reload", method: "POST")
-            return report(response)
-        } catch {
-            Output.error("martlet reload: \(error)\n")
-            return error.exit
-        }
-    }
-
-    private func report(_ response: AdminClient.Response) -> ExitCode {
+    func run() throws(StartError) -> ExitCode {
+        let client = AdminClient(try admin.target(), timeout: ReloadCommand.timeout)
+        let response = try client.request("/reload", method: "POST")
         let document = response.document?.object
         // What is not the response of a gateway is no document to be printed.
-        if printsJSON, let document, response.status == 200 || document["code"] != nil {
+        if admin.printsJSON, let document, response.status == 200 || document["code"] != nil {
             Output.line(response.text)
             return Self.exit(response.status, document)
         }
@@ -60,10 +47,8 @@ struct ReloadCommand: Command {
         grammar.details = """
             Has the running gateway reload its configuration, through its admin listener, and waits for the result.
             """
-        grammar.options =
-            [.flag("json", "print the response of the gateway, as JSON, also where it is a rejection")]
-            + AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
+        grammar.options = [.flag("json", "print the response of the gateway, as JSON, also where it is a rejection")]
+        grammar.addAdminOptions()
         grammar.example("martlet reload", "ends with 78 if the new configuration has errors")
         grammar.example("martlet reload --json", "for a pipeline: the response with its diagnostics")
         grammar.exits = [

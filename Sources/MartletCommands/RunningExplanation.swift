@@ -4,55 +4,28 @@ internal import MartletProvider
 internal import MartletServer
 
 /// `martlet explain --admin URL`: the explanation of a running gateway, which knows the sessions of its own memory.
-struct RunningExplanation {
+extension ExplainCommand {
     /// A store or an issuer that does not respond is waited for.
     private static let timeout = Duration.seconds(30)
     private static let credentialField = "X-Explain-Authorization"
 
-    private let admin: AdminAddress
-    private let method: String
-    private let target: String
-    private let host: String?
-    private let scheme: String?
-    private let fields: [String]
-    private let tokenPath: String?
-    private let printsJSON: Bool
-
-    /// - Parameter target: path and query.
-    /// - Returns: `nil` without an address of a gateway: the explanation is that of a configuration.
-    init?(
-        _ options: Options, _ registry: ProviderRegistry, method: String, target: String, host: String?, scheme: String?
-    ) {
-        guard options["admin"] != nil || options["address"] != nil else { return nil }
-        admin = AdminAddress(options, registry)
-        (self.method, self.target, self.host, self.scheme) = (method, target, host, scheme)
-        fields = options.all("header")
-        tokenPath = options["token"]
-        printsJSON = options.has("json")
-    }
-
-    func run() -> ExitCode {
-        do throws(StartError) {
-            let (query, credential) = try request()
-            let client = AdminClient(try admin.target(), timeout: Self.timeout)
-            let response = try client.request("/explain?\(query)", fields: credential.map { [$0] } ?? [])
-            let limits = JSONLimits(maximumDepth: 32, maximumBytes: max(response.body.count, 1))
-            let document = (try? JSON.parse(response.body, limits: limits))?.object
-            guard response.status == 200, let document, let text = document["text"]?.string else {
-                let detail = document?["detail"]?.string ?? document?["code"]?.string ?? "not a response of a gateway"
-                throw StartError(
-                    code: "server.refused", message: "status \(response.status): \(TerminalText.escaped(detail))",
-                    exit: .unavailable)
-            }
-            Output.line(printsJSON ? String(decoding: response.body, as: UTF8.self) : text)
-            switch document["decision"]?.object?["outcome"]?.string {
-            case "refused": return .rejected
-            case "undecidable": return .unavailable
-            default: return .ok
-            }
-        } catch {
-            Output.error("martlet explain: \(error)\n")
-            return error.exit
+    func explainAtGateway() throws(StartError) -> ExitCode {
+        let (query, credential) = try request()
+        let client = AdminClient(try admin.target(), timeout: Self.timeout)
+        let response = try client.request("/explain?\(query)", fields: credential.map { [$0] } ?? [])
+        let limits = JSONLimits(maximumDepth: 32, maximumBytes: max(response.body.count, 1))
+        let document = (try? JSON.parse(response.body, limits: limits))?.object
+        guard response.status == 200, let document, let text = document["text"]?.string else {
+            let detail = document?["detail"]?.string ?? document?["code"]?.string ?? "not a response of a gateway"
+            throw StartError(
+                code: "server.refused", message: "status \(response.status): \(TerminalText.escaped(detail))",
+                exit: .unavailable)
+        }
+        Output.line(admin.printsJSON ? response.text : text)
+        switch document["decision"]?.object?["outcome"]?.string {
+        case "refused": return .rejected
+        case "undecidable": return .unavailable
+        default: return .ok
         }
     }
 
@@ -66,7 +39,7 @@ struct RunningExplanation {
             if let host { parameters.append(("host", host)) }
         }
         var credentials: [String] = []
-        for line in fields {
+        for line in lines {
             let name = line.prefix { $0 != ":" }
             if name.lowercased() == "authorization" {
                 credentials.append(String(line.dropFirst(name.count + 1).drop { $0 == " " }))

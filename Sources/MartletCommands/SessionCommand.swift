@@ -44,8 +44,7 @@ struct SessionCommand: Command {
     /// - Throws: `UsageError` without a subject or a session, and for a limit that is no number.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         word = options.words.first ?? ""
-        let limit = options["limit"].map { Int($0) ?? 0 } ?? .max
-        guard limit > 0 else { throw Options.UsageError(message: "--limit requires a number of sessions") }
+        let limit = try options.limit(of: "sessions") ?? .max
         let (subject, id) = (options["subject"], options["id"])
         guard subject?.isEmpty != true, id?.isEmpty != true, subject != nil || id != nil else {
             throw Options.UsageError(message: "--subject\(word == "end" ? " or --id" : "") is required")
@@ -62,8 +61,10 @@ struct SessionCommand: Command {
         command = OperatorCommand(options, program)
     }
 
-    func run() async -> ExitCode {
-        await command.run("session \(word)", unknown: unknown) { gateway throws(StartError) in
+    var title: String { "session \(word)" }
+
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run(unknown: unknown) { gateway throws(StartError) in
             switch action {
             case .list(let subject, let filter):
                 let sessions = try gateway.list("/sessions?subject=\(AdminRequests.escaped(subject))")
@@ -200,27 +201,25 @@ struct SessionCommand: Command {
         let subject = CommandOption.value("subject", "SUBJECT", .text, "the subject, as upstreams see it")
         grammar.subcommands = [
             CommandGrammar("list", "List the sessions of a subject, the newest first") { list in
-                list.options =
-                    [
-                        subject.required,
-                        .value("provider", "NAME", .text, "list only sessions that this provider created"),
-                        .value("limit", "N", .number, "list at most N sessions"),
-                        .value("after", "ID", .text, "start the list behind this session"),
-                        .flag("json", "print a JSON array"),
-                    ] + OperatorCommand.options
-                list.alternatives = OperatorCommand.alternatives
+                list.options = [
+                    subject.required,
+                    .value("provider", "NAME", .text, "list only sessions that this provider created"),
+                    .value("limit", "N", .number, "list at most N sessions"),
+                    .value("after", "ID", .text, "start the list behind this session"),
+                    .flag("json", "print a JSON array"),
+                ]
+                list.addOperatorOptions()
             },
             CommandGrammar("end", "End one session, or all of a subject") { end in
-                end.options =
-                    [
-                        .value(
-                            "subject", "SUBJECT", .text,
-                            "whose sessions end; without it every session is searched for --id, and no webhook gets its end"
-                        ),
-                        .value("id", "ID", .text, "end only this session, as list shows it"),
-                        .flag("json", "print a JSON object"),
-                    ] + OperatorCommand.options
-                end.alternatives = OperatorCommand.alternatives
+                end.options = [
+                    .value(
+                        "subject", "SUBJECT", .text,
+                        "whose sessions end; without it every session is searched for --id, and no webhook gets its end"
+                    ),
+                    .value("id", "ID", .text, "end only this session, as list shows it"),
+                    .flag("json", "print a JSON object"),
+                ]
+                end.addOperatorOptions()
             },
         ]
         grammar.example("martlet session list --subject usr_01J8Z4T9Q3V6W2X5Y7A0B1C2D3", "where a user is signed in")

@@ -29,25 +29,20 @@ struct SimulateCommand: Command {
         self.address = address
     }
 
-    func run() async -> ExitCode {
-        do {
-            let signals = try Signals.stream()
-            let service = try SimulatorService(kind, at: address)
-            if !address.isLocal {
-                Output.error(
-                    "martlet simulate: warning: other machines can reach this address and get any token or code\n")
-            }
-            Output.line(page(service.url))
-            if Output.writeError == nil { await Self.wait(for: signals) }
-            await service.stop()
-            return .ok
-        } catch let error as StartError {
-            Output.error("martlet simulate: \(error)\n")
-            return error.exit
-        } catch {
+    func run() async throws(StartError) -> ExitCode {
+        let signals: AsyncStream<Signals.Signal>
+        do { signals = try Signals.stream() } catch {
             Output.error("martlet simulate: \(error)\n")
             return .internalFault
         }
+        let service = try SimulatorService(kind, at: address)
+        if !address.isLocal {
+            Output.error("martlet simulate: warning: other machines can reach this address and get any token or code\n")
+        }
+        Output.line(page(service.url))
+        if Output.writeError == nil { await Self.wait(for: signals) }
+        await service.stop()
+        return .ok
     }
 
     private func page(_ url: String) -> String {

@@ -5,30 +5,24 @@ internal import MartletServer
 /// `martlet status`: what a running gateway does, and what is wrong with it.
 struct StatusCommand: Command {
     private let admin: AdminAddress
-    private let options: Options
 
-    init(_ options: Options, _ program: Program) {
-        self.options = options
-        admin = AdminAddress(options, program.registry)
-    }
+    init(_ options: Options, _ program: Program) { admin = AdminAddress(options, program.registry) }
 
-    func run() -> ExitCode {
-        admin.run("status", printsJSON: options.has("json")) { gateway throws(StartError) in
-            guard let status = try gateway.shown("/status", with: "version") else { return }
-            Output.line(Self.summary(status))
-            for check in status["checks"]?.array ?? [] { Self.show(check.object ?? [:]) }
-            for certificate in status["certificates"]?.array ?? [] {
-                Self.show(certificate: certificate.object ?? [:])
-            }
-            func list(_ name: String) throws(StartError) -> [JSONValue] {
-                try gateway.document("/\(name)", with: name)[name]?.array ?? []
-            }
-            let upstreams = try list("upstreams")
-            for line in Self.unusable(upstreams, .output) { Output.line(line) }
-            table(try list("routes"), "ROUTE", "TARGET")
-            table(upstreams, "UPSTREAM", "STATE")
-            table(try list("providers"), "PROVIDER", "STATE")
+    func run() throws(StartError) -> ExitCode {
+        let gateway = try admin.requests()
+        guard let status = try gateway.shown("/status", with: "version") else { return .ok }
+        Output.line(Self.summary(status))
+        for check in status["checks"]?.array ?? [] { Self.show(check.object ?? [:]) }
+        for certificate in status["certificates"]?.array ?? [] { Self.show(certificate: certificate.object ?? [:]) }
+        func list(_ name: String) throws(StartError) -> [JSONValue] {
+            try gateway.document("/\(name)", with: name)[name]?.array ?? []
         }
+        let upstreams = try list("upstreams")
+        for line in Self.unusable(upstreams, .output) { Output.line(line) }
+        table(try list("routes"), "ROUTE", "TARGET")
+        table(upstreams, "UPSTREAM", "STATE")
+        table(try list("providers"), "PROVIDER", "STATE")
+        return .ok
     }
 
     // MARK: Text
@@ -136,8 +130,8 @@ struct StatusCommand: Command {
             Shows the state of the running gateway, what is wrong with it, and the requests of the last minute by route,
             upstream and provider, through its admin listener.
             """
-        grammar.options = [.flag("json", "print the document of GET /status")] + AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
+        grammar.options = [.flag("json", "print the document of GET /status")]
+        grammar.addAdminOptions()
         grammar.example("martlet status", "what is wrong, and what is slow")
         grammar.example("martlet status --admin https://gw1.internal:9901 --json", "the same of another machine")
         grammar.exits = [

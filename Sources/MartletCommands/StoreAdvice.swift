@@ -7,16 +7,10 @@ struct StoreAdvice {
     private static let measurements = 5
     private static let defaultUser = "default"
 
-    private let client: RedisClient
-    private let username: String?
-
-    /// - Parameters:
-    ///   - client: connected, with all required permissions.
-    ///   - username: whom the gateway logs in as; `nil` for the default user.
-    init(_ client: RedisClient, username: String?) {
-        self.client = client
-        self.username = username
-    }
+    /// Connected, with all required permissions.
+    let client: RedisClient
+    /// Whom the gateway logs in as; `nil` for the default user.
+    let username: String?
 
     /// - Parameter sharedLimit: how long requests wait for shared limits; `nil` without any.
     func findings(sharedLimit: Duration?) async -> [OnlineFinding] {

@@ -14,25 +14,20 @@ struct TailCommand: Command {
         admin = AdminAddress(options, program.registry)
     }
 
-    func run() -> ExitCode {
-        do throws(StartError) {
-            let query = Self.filters.compactMap { name in
-                options[name].map { "\(name)=\(AdminRequests.escaped($0))" }
-            }
-            let path = "/events" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
-            let client = AdminClient(try admin.target(), timeout: nil)
-            let printer = EventPrinter(isJSON: options.has("json"))
-            let response = try client.request(path) { printer.take($0) }
-            guard response.status == 200 else {
-                throw StartError(
-                    code: "server.refused", message: "status \(response.status): the gateway rejects the request",
-                    exit: .unavailable)
-            }
-            return .ok
-        } catch {
-            Output.error("martlet tail: \(error)\n")
-            return error.exit
+    func run() throws(StartError) -> ExitCode {
+        let query = Self.filters.compactMap { name in
+            options[name].map { "\(name)=\(AdminRequests.escaped($0))" }
         }
+        let path = "/events" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
+        let client = AdminClient(try admin.target(), timeout: nil)
+        let printer = EventPrinter(isJSON: admin.printsJSON)
+        let response = try client.request(path) { printer.take($0) }
+        guard response.status == 200 else {
+            throw StartError(
+                code: "server.refused", message: "status \(response.status): the gateway rejects the request",
+                exit: .unavailable)
+        }
+        return .ok
     }
 
     static let grammar = CommandGrammar("tail", "Show requests of the running gateway as they finish") { grammar in
@@ -40,17 +35,15 @@ struct TailCommand: Command {
             Shows the requests of the running gateway as they finish, through its admin listener: at most 100 in a second;
             how many more there were is on standard error. It ends with the gateway, or with Ctrl-C.
             """
-        grammar.options =
-            [
-                .value("route", "NAME", .text, "only requests of this route"),
-                .value(
-                    "subject", "SUBJECT", .text,
-                    "only requests of this caller, as upstreams see it or as access lines name it"
-                ),
-                .value("reason", "CODE", .text, "only requests with this reason, such as auth.credential_expired"),
-                .flag("json", "print the events as JSON, one a line"),
-            ] + AdminAddress.options
-        grammar.alternatives = AdminAddress.alternatives
+        grammar.options = [
+            .value("route", "NAME", .text, "only requests of this route"),
+            .value(
+                "subject", "SUBJECT", .text,
+                "only requests of this caller, as upstreams see it or as access lines name it"),
+            .value("reason", "CODE", .text, "only requests with this reason, such as auth.credential_expired"),
+            .flag("json", "print the events as JSON, one a line"),
+        ]
+        grammar.addAdminOptions()
         grammar.example("martlet tail --reason policy.claim_missing", "who gets 403, and where")
         grammar.exits = [
             .ok: "the gateway has ended", .unavailable: "no gateway is running, or it rejects the request",

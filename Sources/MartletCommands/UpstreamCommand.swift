@@ -13,22 +13,22 @@ struct UpstreamCommand: Command {
     private let action: Action
     private let upstream: String
     private let endpoint: String
-    private let printsJSON: Bool
     private let admin: AdminAddress
 
     init(_ options: Options, _ program: Program) {
         action = options.words.first.flatMap(Action.init) ?? .list
         (upstream, endpoint) = action == .list ? ("", "") : (options.words[1], options.words[2])
-        printsJSON = options.has("json")
         admin = AdminAddress(options, program.registry)
     }
 
-    func run() -> ExitCode {
-        admin.run("upstream", printsJSON: printsJSON) { gateway throws(StartError) in
-            guard action == .list else { return try change(gateway) }
-            guard let document = try gateway.shown("/upstreams", with: "upstreams") else { return }
+    func run() throws(StartError) -> ExitCode {
+        let gateway = try admin.requests()
+        if action != .list {
+            try change(gateway)
+        } else if let document = try gateway.shown("/upstreams", with: "upstreams") {
             list(document["upstreams"]?.array ?? [])
         }
+        return .ok
     }
 
     private func change(_ gateway: AdminRequests) throws(StartError) {
@@ -66,26 +66,22 @@ struct UpstreamCommand: Command {
             Shows the state of the running gateway's endpoints, or takes one out of use and back, through its admin listener.
             Requests that an endpoint has are finished; it gets no others until it is restored or the gateway ends.
             """
-        let shared: [CommandOption] =
-            [.flag("json", "print the response of the gateway, as JSON")] + AdminAddress.options
+        let json = CommandOption.flag("json", "print the response of the gateway, as JSON")
         let named: [CommandArgument] = [
             .one("NAME", .text, "the upstream, as in the configuration"),
             .one("URL", .url, "the endpoint, as in the configuration"),
         ]
         grammar.subcommands = [
-            CommandGrammar("list", "Show every endpoint") { $0.options = shared },
-            CommandGrammar("drain", "Take an endpoint out of use") { drain in
-                drain.arguments = named
-                drain.options = shared
-            },
+            CommandGrammar("list", "Show every endpoint"),
+            CommandGrammar("drain", "Take an endpoint out of use") { $0.arguments = named },
             CommandGrammar("restore", "Use an endpoint again") { restore in
                 restore.arguments = named
-                restore.options = shared
                 restore.example("martlet upstream restore api http://127.0.0.1:9000", "after the update")
             },
         ]
         for index in grammar.subcommands.indices {
-            grammar.subcommands[index].alternatives = AdminAddress.alternatives
+            grammar.subcommands[index].options = [json]
+            grammar.subcommands[index].addAdminOptions()
         }
         grammar.example("martlet upstream list", "the endpoints with their state")
         grammar.example("martlet upstream drain api http://127.0.0.1:9000", "before a machine is updated")

@@ -99,23 +99,17 @@ struct UserAdministration {
             var record = try await record(name, try password())
             if isVerified, UserRecord.isAddress(key) { record = record.proved(at: clock.unixTime) }
             let new = record
-            try await mappingErrors { () async throws(AccountError) in
-                try await accounts.addUser(new, at: clock.unixTime)
-            }
+            try await storing { () async throws(AccountError) in try await accounts.addUser(new, at: clock.unixTime) }
         case .verify:
             guard UserRecord.isAddress(key) else {
                 throw StartError(code: "user.no_address", message: "the name is not an address", exit: .usage)
             }
-            try await mappingErrors { () async throws(AccountError) in
-                try await accounts.setProved(key, at: clock.unixTime)
-            }
+            try await storing { () async throws(AccountError) in try await accounts.setProved(key, at: clock.unixTime) }
         case .passwd:
             let record = try await record(name, try password())
-            try await mappingErrors { () async throws(AccountError) in
-                try await accounts.setHash(of: key, to: record.hash)
-            }
+            try await storing { () async throws(AccountError) in try await accounts.setHash(of: key, to: record.hash) }
         case .disable, .enable:
-            try await mappingErrors { () async throws(AccountError) in
+            try await storing { () async throws(AccountError) in
                 try await accounts.setDisabled(key, action == .disable)
             }
         case .delete: return try await delete(key)
@@ -146,14 +140,14 @@ struct UserAdministration {
             }
             // Nothing matches this hash before the link is used.
             let record = UserRecord(name: name, key: key, hash: "*", isDisabled: false)
-            try await mappingErrors { () async throws(AccountError) in
+            try await storing { () async throws(AccountError) in
                 try await accounts.addUser(record, at: clock.unixTime)
             }
         } else {
             throw StartError(
                 code: "user.unverified", message: "no mail verifies addresses here: use --verified", exit: .usage)
         }
-        _ = try await mappingErrors { () async throws(AccountError) in
+        _ = try await storing { () async throws(AccountError) in
             try await mailing.links.request(request, at: clock.unixTime)
         }
         return Outcome(
@@ -169,7 +163,7 @@ struct UserAdministration {
         while left > 0 {
             let position = start
             let limit = min(left, UserAdministration.pageSize)
-            let users = try await mappingErrors { () async throws(AccountError) in
+            let users = try await storing { () async throws(AccountError) in
                 try await accounts.users(after: position, onlyDisabled: filter.onlyDisabled, limit: limit)
             }
             for user in users { print(user) }
@@ -182,13 +176,11 @@ struct UserAdministration {
     /// Removes a user, and its identity from the account, so that a later user of this name gets an account of its own.
     private func delete(_ key: String) async throws(StartError) -> Outcome {
         let identity = AccountIdentity(provider: provider, subjects: [key])
-        do throws(StoreError) {
-            _ = try await accounts.removeRecord(for: key)
-        } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        do throws(StoreError) { _ = try await accounts.removeRecord(for: key) } catch {
+            throw StartError(error, exit: .unavailable)
         }
         try await ending?.endLogins(ofUser: key, provider: provider)
-        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
+        let account = try await storing { () async throws(AccountError) in try await accounts.find(identity) }
         var lines = ["user '\(key)' deleted"]
         var json: JSONObject = ["name": .string(key), "action": "deleted"]
         guard let account else { return Outcome(lines: lines, json: json) }
@@ -213,7 +205,7 @@ struct UserAdministration {
     private func show(_ key: String, _ record: UserRecord?) async throws(StartError) -> Outcome {
         guard let record else { return Outcome(lines: [], json: [:]) }
         let identity = AccountIdentity(provider: provider, subjects: [key])
-        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
+        let account = try await storing { () async throws(AccountError) in try await accounts.find(identity) }
         var json = record.json
         if let account { json["subject"] = .string(account.subject) }
         let subject = account.map { "account \(TerminalText.escaped($0.subject))" } ?? "no account yet"
@@ -271,7 +263,7 @@ struct UserAdministration {
         }
         // Also without an account: the first login may be in progress.
         try await ending?.endLogins(ofUser: key, provider: provider)
-        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
+        let account = try await storing { () async throws(AccountError) in try await accounts.find(identity) }
         // A user who has never signed in has neither an account nor sessions.
         guard let account else { return Outcome(lines: [line], json: json) }
         let reason = action == .passwd ? "password_changed" : "disabled"
@@ -290,10 +282,8 @@ struct UserAdministration {
     }
 
     private func record(of key: String) async throws(StartError) -> UserRecord? {
-        do throws(StoreError) {
-            return try await accounts.record(for: key)
-        } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        do throws(StoreError) { return try await accounts.record(for: key) } catch {
+            throw StartError(error, exit: .unavailable)
         }
     }
 
@@ -318,19 +308,13 @@ struct UserAdministration {
     }
 
     private func random<Value>(_ body: () throws(CryptoError) -> Value) throws(StartError) -> Value {
-        do throws(CryptoError) { return try body() } catch {
-            throw StartError(code: error.code, message: error.message, exit: .internalFault)
-        }
+        do throws(CryptoError) { return try body() } catch { throw StartError(error, exit: .internalFault) }
     }
 
-    private func mappingErrors<Result>(
+    private func storing<Result>(
         _ operation: () async throws(AccountError) -> Result
     ) async throws(StartError) -> Result {
-        do throws(AccountError) {
-            return try await operation()
-        } catch {
-            throw StartError(error)
-        }
+        do throws(AccountError) { return try await operation() } catch { throw StartError(error) }
     }
 }
 

@@ -19,12 +19,8 @@ struct UserCommand: Command {
     /// - Throws: `UsageError` for a limit that is no number.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         action = options.words.first.flatMap(UserAdministration.Action.init) ?? .list
-        let limit = options["limit"].map { Int($0) ?? 0 }
-        guard limit.map({ $0 > 0 }) ?? true else {
-            throw Options.UsageError(message: "--limit requires a number of users")
-        }
         filter = UserAdministration.Filter(
-            onlyDisabled: options.has("disabled"), after: options["after"] ?? "", limit: limit)
+            onlyDisabled: options.has("disabled"), after: options["after"] ?? "", limit: try options.limit(of: "users"))
         asJSON = options.has("json")
         isVerified = options.has("verified")
         name = options.words.dropFirst().first ?? ""
@@ -32,15 +28,22 @@ struct UserCommand: Command {
         provider = options["provider"]
     }
 
-    func run() async -> ExitCode {
-        await command.run("user \(action)") { blueprint, services throws(StartError) in
+    var title: String { "user \(action)" }
+
+    func run() async throws(StartError) -> ExitCode {
+        try await command.run { blueprint, services throws(StartError) in
             try await administer(blueprint, services)
             return .ok
         }
     }
 
     private func administer(_ blueprint: Blueprint, _ services: Services) async throws(StartError) {
-        let maker = try maker(blueprint)
+        let what = provider == nil ? "no provider stores users" : "the provider of --provider does not store users"
+        let none = StartError(
+            code: "user.no_provider", message: "\(what) in accounts:", exit: provider == nil ? .configuration : .usage)
+        let (prepared, maker) = try blueprint.provider(provider, none: none, many: "user.many_providers") { handle in
+            handle.userCreating.flatMap { $0.storesRecords ? $0 : nil }
+        }
         let missing = StartError(
             code: "user.no_accounts",
             message: "users are stored in accounts:, which the configuration does not have", exit: .configuration)
@@ -52,13 +55,18 @@ struct UserCommand: Command {
             let store = try await needsStore ? CommandStores.shared(blueprint, services) : nil
             defer { store?.shutdown() }
             var administration = UserAdministration(
-                accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
+                accounts: accounts, maker: maker, provider: prepared.name, clock: services.clock,
                 ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) })
             administration.isVerified = isVerified
-            administration.mailing = mailing(blueprint, maker.making, accounts, services)
+            administration.mailing = mailing(blueprint, maker, accounts, services)
             administration.loggedSubject = { blueprint.loggedSubject($0) }
-            if let store, let handle = try handle(blueprint, maker.name, store, services) {
-                administration.throttling = handle.userUnlocking
+            if let store {
+                // The provider over the store of running gateways, whose counters it resets.
+                let offline = ProviderContext.Services.detached(
+                    clock: services.clock, hasUsers: true, store: store.values)
+                let context = ProviderContext.detached(
+                    prepared.name, services: offline, storeKeyPrefix: store.label.prefix)
+                administration.throttling = try prepared.built(context).userUnlocking
             }
             try await perform(administration)
         }
@@ -95,45 +103,6 @@ struct UserCommand: Command {
             mails: AddressMails(
                 origin: configuration.browser?.origin.value, base: configuration.sessions.path, clock: services.clock),
             rules: rules)
-    }
-
-    /// The provider over the store of running gateways, whose counters it resets.
-    private func handle(
-        _ blueprint: Blueprint, _ name: String, _ store: SharedStore, _ services: Services
-    ) throws(StartError) -> ProviderHandle? {
-        guard let prepared = blueprint.providers.first(where: { $0.name == name }) else { return nil }
-        let offline = ProviderContext.Services.detached(clock: services.clock, hasUsers: true, store: store.values)
-        do throws(ConfigurationError) {
-            return try prepared.build(.detached(name, services: offline, storeKeyPrefix: store.label.prefix))
-        } catch {
-            throw StartError(code: error.code, message: error.description, exit: .configuration)
-        }
-    }
-
-    /// The provider that creates users: the one of `--provider`, or the only one.
-    private func maker(_ blueprint: Blueprint) throws(StartError) -> (name: String, making: any UserCreating) {
-        var makers: [(name: String, making: any UserCreating)] = []
-        for prepared in blueprint.providers where provider == nil || prepared.name == provider {
-            do throws(ConfigurationError) {
-                let context = ProviderContext.detached(prepared.name, clock: .system, hasUsers: true)
-                guard let making = try prepared.build(context).userCreating, making.storesRecords else { continue }
-                makers.append((prepared.name, making))
-            } catch {
-                throw StartError(code: error.code, message: error.description, exit: .configuration)
-            }
-        }
-        guard let maker = makers.first else {
-            let what = provider == nil ? "no provider stores users" : "the provider of --provider does not store users"
-            throw StartError(
-                code: "user.no_provider", message: "\(what) in accounts:",
-                exit: provider == nil ? .configuration : .usage)
-        }
-        guard makers.count == 1 else {
-            let names = makers.map { "'\($0.name)'" }.joined(separator: ", ")
-            throw StartError(
-                code: "user.many_providers", message: "--provider is required: one of \(names)", exit: .usage)
-        }
-        return maker
     }
 
     static let grammar = CommandGrammar("user", "Manage password users") { grammar in

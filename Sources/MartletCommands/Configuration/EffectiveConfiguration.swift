@@ -32,8 +32,6 @@ struct EffectiveConfiguration {
     /// How many values are not shown.
     private(set) var redactedCount = 0
 
-    init(kinds: [String: ConfigurationGrammar]) { self.kinds = kinds }
-
     /// The whole configuration.
     ///
     /// - Parameters:

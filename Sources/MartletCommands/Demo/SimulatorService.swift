@@ -27,7 +27,7 @@ struct SimulatorService {
             [ListenerConfiguration(address: Located(address, at: location), reusePort: false)], loops: 1,
             role: .local(ListenerHandler { await handler($0) }))
         url = "http://\(StartBanner.reachable(listeners.addresses.first?.description ?? ""))"
-        services = try Services(sink: LogSink.standardError(), level: .error)
+        services = try Services.ofCommand()
         loops = try LoopGroup(
             "martlet-simulator", snapshot: try Self.snapshot(services), sockets: sockets, resolved: [],
             services: services, connections: ConnectionLimit(), log: NoAccessLog())
@@ -73,9 +73,6 @@ struct SimulatorService {
             throw StartError(
                 code: "server.simulator_configuration", message: diagnostics.description, exit: .internalFault)
         }
-        return try Graph.build(
-            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
-            invalidator: CacheInvalidator(logger: services.logger)
-        ).snapshot
+        return try Graph.ofCommand(blueprint, services).snapshot
     }
 }

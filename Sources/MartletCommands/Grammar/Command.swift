@@ -15,11 +15,16 @@ protocol Command: Sendable {
     /// - Throws: `UsageError` for what the grammar cannot express.
     init(_ options: Options, _ program: Program) throws(Options.UsageError)
 
+    /// The name in front of its errors.
+    var title: String { get }
+
     /// Runs the command.
-    func run() async -> ExitCode
+    /// - Throws: what ends it, which the program prints.
+    func run() async throws(StartError) -> ExitCode
 }
 
 extension Command {
     static var servesUntilSignal: Bool { false }
     static var inheritsSockets: Bool { false }
+    var title: String { Self.grammar.name }
 }

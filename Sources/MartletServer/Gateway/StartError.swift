@@ -26,4 +26,9 @@ package struct StartError: CodedError {
         self.message = message
         self.exit = exit
     }
+
+    /// The error of a part, which ends the start or the command.
+    package init(_ error: some CodedError, exit: ExitCode) {
+        self.init(code: error.code, message: error.message, exit: exit)
+    }
 }
