@@ -32,9 +32,9 @@ extension AppleSimulator {
         for name in Self.ownClaims { claims[name] = nil }
         guard JSON.write(claims).count <= Self.maximumClaims, JSON.write(options.changes).count <= Self.maximumClaims
         else { throw .claimsTooLarge }
-        guard let generation = records.authorize(options.subject, usesRelay: Self.usesRelay(claims)) else {
-            throw .accountDeleted
-        }
+        let usesRelay = Self.usesRelay(claims)
+        let authorized = records.withBooks { $0.users.authorize(options.subject, usesRelay: usesRelay) }
+        guard let generation = authorized else { throw .accountDeleted }
         let code = AuthorizationCode(
             clientID: options.clientID, subject: options.subject, redirectURI: options.redirectURI,
             challenge: options.challenge,
@@ -53,7 +53,6 @@ extension AppleSimulator {
 
     /// The identity token of a response of `/auth/token`.
     func mint(_ exchanged: ExchangedToken, accessToken: String) throws(CryptoError) -> String {
-        guard let key = keys.first else { throw CryptoError(.cryptoFailure, "the simulator has no key") }
         var token = token(audience: "", subject: "")
         let times = token.claims
         token.claims = exchanged.claims
@@ -63,7 +62,6 @@ extension AppleSimulator {
             // Not a `nil` literal, which would be the JSON value.
             token.claims[change.name] = change.value == .null ? JSONValue?.none : change.value
         }
-        guard exchanged.isForged else { return try mint(token, by: key) }
-        return try forge(token)
+        return try exchanged.isForged ? forge(token) : mint(token, by: key)
     }
 }

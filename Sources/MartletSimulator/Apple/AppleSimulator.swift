@@ -28,8 +28,11 @@ package final class AppleSimulator: Sendable {
     /// A developer's key for client secrets, which is registered; `nil` if others were given.
     package let developer: DeveloperKeyPair?
     let records: AppleRecords
-    let transfers = AppleTransfers()
-    let traffic = AppleTraffic()
+    let transfers = Lock(Transfers(capacity: AppleRecords.capacity))
+    /// What arrives at Apple's endpoints.
+    let log = Lock(RequestLog())
+    /// The errors that tests inject there.
+    let errors = Lock(ErrorInjection())
     let clock: Clock
 
     /// The team of the generated developer's key.
@@ -51,17 +54,19 @@ package final class AppleSimulator: Sendable {
         developer =
             developers.isEmpty
             ? try DeveloperKeyPair(teamID: Self.generatedTeamID, keyID: Self.generatedKeyID) : nil
-        for key in developers + (developer.map { [$0.key] } ?? []) { _ = records.register(key) }
+        for key in developers + (developer.map { [$0.key] } ?? []) { _ = register(key) }
     }
 
     /// Three published RSA keys, like Apple's.
     package var keys: [SimulatedKey] { signing.keys }
+    /// The one that signs by default.
+    var key: SimulatedKey { signing.key }
     /// A published P-256 key; only gateways that allow ES256 use it.
     package var ellipticKey: SimulatedKey { signing.ellipticKey }
 
     /// Registers a developer's key.
     /// - Returns: `false` if there are too many.
-    package func register(_ key: DeveloperKey) -> Bool { records.register(key) }
+    package func register(_ key: DeveloperKey) -> Bool { records.withBooks { $0.keys.register(key) } }
 
     /// Generates a developer's key and registers it.
     /// - Throws: `crypto.bad_key` for ids that are not ten characters of `A-Z 0-9`, or if there are too many keys.
@@ -92,7 +97,7 @@ extension AppleSimulator {
 
     private func token(audience: String, subject: String, issuedAt: UnixTime) -> IdentityToken {
         var token = IdentityToken(
-            header: header(key: keys.first?.id, algorithm: .rs256),
+            header: ["kid": .string(key.id.text), "alg": .string(key.algorithm.rawValue)],
             claims: [
                 "iss": .string(Self.issuer), "aud": .string(audience),
                 "exp": .integer(issuedAt.advanced(bySeconds: Self.lifetime).seconds), "iat": .integer(issuedAt.seconds),
@@ -100,12 +105,11 @@ extension AppleSimulator {
                 "is_private_email": "true", "auth_time": .integer(issuedAt.seconds), "nonce_supported": true,
                 "real_user_status": 2,
             ])
-        token.claims["transfer_sub"] = transfers.transferSubject(of: subject, at: clock.unixTime).map { .string($0) }
+        let now = clock.unixTime
+        token.claims["transfer_sub"] = transfers.withLock { $0.transferSubject(of: subject, at: now) }.map {
+            .string($0)
+        }
         return token
-    }
-
-    private func header(key: KeyID?, algorithm: SignatureAlgorithm) -> JSONObject {
-        ["kid": .string(key?.text ?? ""), "alg": .string(algorithm.rawValue)]
     }
 
     /// Signs a token with one of the simulator's keys, and sets the header to name it.
@@ -123,7 +127,6 @@ extension AppleSimulator {
 
     /// A signed token of a kind.
     package func mint(_ sample: Sample, audience: String, subject: String) throws(CryptoError) -> String {
-        guard let key = keys.first else { throw CryptoError(.cryptoFailure, "the simulator has no key") }
         var token = token(audience: audience, subject: subject)
         switch sample {
         case .good: return try mint(token, by: key)

@@ -57,11 +57,8 @@ package struct AppleSimulatorEndpoints: Sendable {
         guard request.method == "POST" else {
             return .problem(.methodNotAllowed, request, "method not allowed: use POST", allow: "POST")
         }
-        return await responding(
-            to: request, form: Self.form { () throws(AppleAPIError) in try AppleForm(request) }, body
-        ) {
-            $0.response
-        }
+        let form = Self.form { () throws(AppleAPIError) in try AppleForm(request) }
+        return await responding(to: request, form: form, body, failing: \.response)
     }
 
     /// The page on which a user signs in: its errors are pages, too.
@@ -81,9 +78,7 @@ package struct AppleSimulatorEndpoints: Sendable {
         }
     }
 
-    private static func form(
-        _ parse: () throws(AppleAPIError) -> AppleForm
-    ) -> Result<AppleForm, AppleAPIError> {
+    private static func form(_ parse: () throws(AppleAPIError) -> AppleForm) -> Result<AppleForm, AppleAPIError> {
         do throws(AppleAPIError) { return .success(try parse()) } catch { return .failure(error) }
     }
 
@@ -107,11 +102,9 @@ package struct AppleSimulatorEndpoints: Sendable {
     }
 
     /// Responds as an injected error says, or normally, and writes the call into the log before any delay.
-    private func responding(
-        to request: LocalRequest, form: AppleForm?, _ body: () -> Outcome
-    ) async -> LocalResponse {
+    private func responding(to request: LocalRequest, form: AppleForm?, _ body: () -> Outcome) async -> LocalResponse {
         let grantType = form?["grant_type"]
-        let fault = simulator.traffic.withErrors { $0.next(request.path, grantType: grantType) }
+        let fault = simulator.errors.withLock { $0.next(request.path, grantType: grantType) }
         let injected = fault?.injected
         let normal = injected == nil || fault?.isProcessed == true ? body() : nil
         let outcome = injected.map { Outcome(code: $0.outcome, response: $0.response) } ?? normal
@@ -120,7 +113,7 @@ package struct AppleSimulatorEndpoints: Sendable {
             time: simulator.clock.unixMilliseconds, path: request.path, client: AppleCall(form),
             status: outcome.response.isAborted ? 0 : outcome.response.status, outcome: outcome.code,
             isInjected: injected != nil)
-        simulator.traffic.withLog { $0.append(entry) }
+        simulator.log.withLock { $0.append(entry) }
         if let delay = fault?.delay, delay > .zero { try? await Task.sleep(for: delay) }
         return outcome.response
     }

@@ -39,7 +39,7 @@ struct TokenRequest {
     /// - Parameters:
     ///   - request: a POST of a JSON object.
     ///   - keys: the available keys; the first is used if no `kid` is given.
-    init(_ request: LocalRequest, keys: [SimulatedKey]) throws(SimulatorRequest.RequestError) {
+    init(_ request: LocalRequest, keys: [SimulatedKey]) throws(RequestError) {
         let input = try SimulatorRequest(request, members: Self.names)
         audience = try input.requiredText("audience")
         subject = try input.text("subject") ?? Self.standardSubject
@@ -49,7 +49,7 @@ struct TokenRequest {
         let name = try input.text("kid")
         let named = name.flatMap { name in keys.first { $0.id.text.hasSameBytes(as: name) } }
         guard let key = named ?? (name == nil || isForged ? keys.first : nil) else {
-            throw SimulatorRequest.RequestError("'kid' is not one of \(keys.map(\.id.text).joined(separator: ", "))")
+            throw RequestError("'kid' is not one of \(keys.map(\.id.text).joined(separator: ", "))")
         }
         self.key = key
         forgedKeyID = isForged ? name ?? key.id.text : nil
@@ -64,7 +64,7 @@ struct TokenRequest {
     }
 
     /// Makes the token and the code.
-    func make(with simulator: AppleSimulator) throws(SimulatorRequest.RequestError) -> Login {
+    func make(with simulator: AppleSimulator) throws(RequestError) -> Login {
         var token = makeToken(with: simulator)
         do throws(AppleSimulator.CodeError) {
             let name = if let code { try simulator.issueCode(with: &token, code) } else { nil as String? }
@@ -102,7 +102,7 @@ struct TokenRequest {
     /// What the code is for; `nil` unless one is requested.
     private static func code(
         in input: SimulatorRequest, audience: String, subject: String
-    ) throws(SimulatorRequest.RequestError) -> AppleSimulator.CodeOptions? {
+    ) throws(RequestError) -> AppleSimulator.CodeOptions? {
         let lifetime = try input.number("code_lifetime", in: -600...600, unit: " of seconds")
         let code = AppleSimulator.CodeOptions(
             clientID: audience, subject: subject, redirectURI: try input.text("redirect_uri"),
@@ -112,16 +112,14 @@ struct TokenRequest {
         if try input.flag("code") ?? false { return code }
         for name in names where name.hasPrefix("exchange_") || name.hasPrefix("code_") || name == "redirect_uri" {
             guard input.object[name] == nil else {
-                throw SimulatorRequest.RequestError("'\(name)' requires 'code': true")
+                throw RequestError("'\(name)' requires 'code': true")
             }
         }
         return nil
     }
 
     /// The claims to change and those to leave out.
-    private static func changes(
-        in input: SimulatorRequest
-    ) throws(SimulatorRequest.RequestError) -> (JSONObject, [String]) {
+    private static func changes(in input: SimulatorRequest) throws(RequestError) -> (JSONObject, [String]) {
         var changes: JSONObject = [:]
         var absent: [String] = []
         if input.object["email"] == .null {
@@ -141,7 +139,7 @@ struct TokenRequest {
 }
 
 extension AppleSimulator.CodeError {
-    fileprivate var requestError: SimulatorRequest.RequestError {
+    fileprivate var requestError: RequestError {
         switch self {
         case .accountDeleted: .init("the Apple Account of 'subject' is deleted")
         case .claimsTooLarge: .init("the claims are too large for a code")

@@ -1,3 +1,4 @@
+private import MartletCore
 internal import MartletResponder
 
 /// The pages that the simulators show in a browser.
@@ -46,9 +47,7 @@ enum BrowserPage {
     }
 
     /// A URL with parameters behind a separator, percent-encoded but for unreserved characters (RFC 3986 §2.3).
-    static func url(
-        _ base: String, _ separator: String, _ parameters: [(name: String, value: String)]
-    ) -> String {
+    static func url(_ base: String, _ separator: String, _ parameters: [(name: String, value: String)]) -> String {
         base + separator + parameters.map { "\($0.name)=\(encoded($0.value))" }.joined(separator: "&")
     }
 
@@ -57,7 +56,7 @@ enum BrowserPage {
         for byte in text.utf8 {
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: bytes.append(byte)
-            default: bytes += Array("%\(hexadecimal([byte]).uppercased())".utf8)
+            default: bytes += Array("%\(Hexadecimal.text([byte]).uppercased())".utf8)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -2,28 +2,35 @@ private import MartletCore
 internal import MartletJSON
 internal import MartletResponder
 
-/// A request to a simulator's own endpoints, parsed strictly: unknown, repeated and mistyped members are errors.
-struct SimulatorRequest {
-    /// Why a request is rejected.
-    struct RequestError: Error {
-        let type: ProblemType
-        /// One line for the client.
-        let message: String
-        /// The allowed methods, if another one was used.
-        let allow: String?
+/// Why a request to a simulator's own endpoints is rejected.
+struct RequestError: Error {
+    let type: ProblemType
+    /// One line for the client.
+    let message: String
+    /// The allowed methods, if another one was used.
+    let allow: String?
 
-        init(_ message: String, _ type: ProblemType = .invalid, allow: String? = nil) {
-            self.type = type
-            self.message = message
-            self.allow = allow
-        }
-
-        /// The response to the client.
-        func response(to request: LocalRequest) -> LocalResponse {
-            .problem(type, request, message, allow: allow)
-        }
+    init(_ message: String, _ type: ProblemType = .invalid, allow: String? = nil) {
+        self.type = type
+        self.message = message
+        self.allow = allow
     }
 
+    /// The response to the client.
+    func response(to request: LocalRequest) -> LocalResponse {
+        .problem(type, request, message, allow: allow)
+    }
+}
+
+/// The response of a simulator's own endpoint.
+func handling(
+    _ request: LocalRequest, _ body: (LocalRequest) throws(RequestError) -> LocalResponse
+) -> LocalResponse {
+    do throws(RequestError) { return try body(request) } catch { return error.response(to: request) }
+}
+
+/// A request to a simulator's own endpoints, parsed strictly: unknown, repeated and mistyped members are errors.
+struct SimulatorRequest {
     private static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 64 * 1024)
 
     let object: JSONObject

@@ -24,14 +24,14 @@ struct CodeRequest {
     private let now: UnixTime
     private let sessionKey: [UInt8]
 
-    init(_ request: LocalRequest, simulator: WeChatSimulator) throws(SimulatorRequest.RequestError) {
+    init(_ request: LocalRequest, simulator: WeChatSimulator) throws(RequestError) {
         let input = try SimulatorRequest(request, members: Self.names)
         let id = try input.requiredText("app_id")
         guard let app = simulator.app(id) else {
-            throw SimulatorRequest.RequestError("no application with the id '\(id)'")
+            throw RequestError("no application with the id '\(id)'")
         }
         guard let sessionKey = try? RandomBytes.make(AES128CBC.blockLength) else {
-            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+            throw RequestError("no random bytes", .unavailable)
         }
         self.app = app
         self.sessionKey = sessionKey
@@ -44,7 +44,8 @@ struct CodeRequest {
             app: id, user: try Self.user(in: input, app: id),
             scope: try input.text("scope") ?? Self.standardScope(of: app.variant),
             isVirtual: try input.flag("snapshot") ?? false, expiresAt: now.advanced(bySeconds: lifetime),
-            sessionKey: base64(sessionKey), hasUnionID: try input.flag("token_unionid") ?? true,
+            sessionKey: Base64.encode(sessionKey, padding: .required),
+            hasUnionID: try input.flag("token_unionid") ?? true,
             fault: try InjectedFault(input),
             profileFault: try InjectedFault(input, prefix: "profile_"))
     }
@@ -62,9 +63,7 @@ struct CodeRequest {
         return response
     }
 
-    private static func user(
-        in input: SimulatorRequest, app: String
-    ) throws(SimulatorRequest.RequestError) -> WeChatSimulator.User {
+    private static func user(in input: SimulatorRequest, app: String) throws(RequestError) -> WeChatSimulator.User {
         var user = WeChatSimulator.User(named: try input.text("person") ?? "somebody", of: app)
         if input.object["unionid"] == .null {
             user.unionID = nil
@@ -101,14 +100,9 @@ struct CodeRequest {
         let signature = SHA1.digest(rawData + Array(code.sessionKey.utf8))
         return [
             "raw_data": .string(String(decoding: rawData, as: UTF8.self)),
-            "signature": .string(hexadecimal(signature)), "encrypted_data": .string(base64(encrypted)),
-            "iv": .string(base64(iv)),
+            "signature": .string(Hexadecimal.text(signature)),
+            "encrypted_data": .string(Base64.encode(encrypted, padding: .required)),
+            "iv": .string(Base64.encode(iv, padding: .required)),
         ]
     }
-}
-
-/// Base64 with padding (RFC 4648 §4).
-private func base64(_ bytes: [UInt8]) -> String {
-    let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
-    return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
 }

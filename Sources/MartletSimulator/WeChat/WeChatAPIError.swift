@@ -70,7 +70,7 @@ struct InjectedFault: Sendable {
     /// Reads a fault from a request.
     /// - Parameter prefix: the prefix of the members.
     /// - Returns: `nil` if there are no such members.
-    init?(_ input: SimulatorRequest, prefix: String = "") throws(SimulatorRequest.RequestError) {
+    init?(_ input: SimulatorRequest, prefix: String = "") throws(RequestError) {
         guard Self.members.contains(where: { input.object[prefix + $0] != nil }) else { return nil }
         let delay = try input.number("\(prefix)delay", in: 0...Self.maximumDelay, unit: " of milliseconds")
         self.delay = .milliseconds(delay ?? 0)

@@ -33,15 +33,12 @@ package final class WeChatSimulator: Sendable {
         var nickname: String
         var avatar: String
 
-        init(openID: String, unionID: String?, nickname: String, avatar: String) {
-            (self.openID, self.unionID, self.nickname, self.avatar) = (openID, unionID, nickname, avatar)
-        }
-
         /// The user of a name: the same string is the same user in every application, with ids derived from it.
         init(named name: String, of app: String) {
-            self.init(
-                openID: Self.id("o", app, name), unionID: Self.id("U", "union", name), nickname: name,
-                avatar: "https://thirdwx.qlogo.cn/mmopen/simulated/132")
+            openID = Self.id("o", app, name)
+            unionID = Self.id("U", "union", name)
+            nickname = name
+            avatar = "https://thirdwx.qlogo.cn/mmopen/simulated/132"
         }
 
         /// An id of 28 characters, derived from the user's name and the scope of the id.

@@ -120,9 +120,7 @@ package struct WeChatSimulatorEndpoints: Sendable {
         return (object, code.fault)
     }
 
-    private func issueAccountToken(
-        _ query: WeChatQuery, _ body: JSONObject
-    ) throws(WeChatAPIError) -> Outcome {
+    private func issueAccountToken(_ query: WeChatQuery, _ body: JSONObject) throws(WeChatAPIError) -> Outcome {
         guard body["grant_type"] == "client_credential" else { throw .badGrantType }
         guard let app = simulator.app(body["appid"]?.string ?? "") else { throw .badAppID }
         guard body["secret"]?.string == app.secret else { throw .badSecret }
@@ -201,38 +199,30 @@ package struct WeChatSimulatorEndpoints: Sendable {
 
     // MARK: Simulator endpoints
 
-    private func handling(
-        _ request: LocalRequest, _ body: (LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse
-    ) -> LocalResponse {
-        do throws(SimulatorRequest.RequestError) { return try body(request) } catch {
-            return error.response(to: request)
-        }
-    }
-
-    private func makeCode(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func makeCode(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let codeRequest = try CodeRequest(request, simulator: simulator)
         guard let name = try? simulator.issue(codeRequest.code) else {
-            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+            throw RequestError("no random bytes", .unavailable)
         }
         return .json(200, codeRequest.response(code: name))
     }
 
-    private func makePhoneCode(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func makePhoneCode(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["app_id", "number"])
         guard let app = simulator.app(try input.requiredText("app_id")), app.variant == .miniProgram else {
-            throw SimulatorRequest.RequestError("'app_id' is not that of a mini-program")
+            throw RequestError("'app_id' is not that of a mini-program")
         }
         guard let code = try? simulator.issuePhone(try input.text("number") ?? "13800000000", of: app.id) else {
-            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+            throw RequestError("no random bytes", .unavailable)
         }
         return .json(200, ["phone_code": .string(code)])
     }
 
-    private func registerApp(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func registerApp(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["app_id", "secret", "variant", "redirect_domain"])
         let names = WeChatSimulator.App.Variant.allCases.map(\.rawValue).joined(separator: ", ")
         guard let variant = WeChatSimulator.App.Variant(rawValue: try input.requiredText("variant")) else {
-            throw SimulatorRequest.RequestError("'variant' is not one of \(names)")
+            throw RequestError("'variant' is not one of \(names)")
         }
         simulator.register(
             .init(
@@ -241,12 +231,12 @@ package struct WeChatSimulatorEndpoints: Sendable {
         return .json(200, ["registered": true])
     }
 
-    private func injectFault(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func injectFault(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["path", "times"] + InjectedFault.members)
         let path = try input.requiredText("path")
         let times = try input.number("times", in: 1...Self.maximumFaults) ?? 1
         guard let fault = try InjectedFault(input) else {
-            throw SimulatorRequest.RequestError("one of \(InjectedFault.members.joined(separator: ", ")) is required")
+            throw RequestError("one of \(InjectedFault.members.joined(separator: ", ")) is required")
         }
         simulator.inject(fault, into: path, times: Int(times))
         return .json(200, ["ordered": .integer(times)])

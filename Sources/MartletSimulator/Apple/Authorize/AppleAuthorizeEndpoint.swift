@@ -23,14 +23,22 @@ struct AppleAuthorizeEndpoint {
             choice.isCancelled
             ? [(name: "error", value: "user_cancelled_authorize")] : try login(of: choice, for: request)
         let state = request.state.map { [(name: "state", value: $0)] } ?? []
-        return AuthorizationResponse(
-            redirectURI: request.redirectURI, mode: request.mode, parameters: state + parameters
-        ).response
+        return response(to: request, state + parameters)
+    }
+
+    /// What the redirect URI gets, by the browser: a page or a redirection that carries it.
+    private func response(
+        to request: AuthorizationRequest, _ parameters: [(name: String, value: String)]
+    ) -> LocalResponse {
+        let uri = request.redirectURI
+        guard request.mode != .formPost else { return AuthorizationPage.posting(parameters, to: uri) }
+        let separator = request.mode == .fragment ? "#" : uri.contains("?") ? "&" : "?"
+        return BrowserPage.redirection(to: BrowserPage.url(uri, separator, parameters))
     }
 
     private func checked(_ form: AppleForm) throws(AppleAPIError) -> AuthorizationRequest {
         let request = try AuthorizationRequest(form)
-        let registered = simulator.records.redirectURIs(of: request.clientID)
+        let registered = simulator.records.withBooks { $0.redirectURIs[request.clientID] }
         guard registered?.contains(where: { $0.hasSameBytes(as: request.redirectURI) }) != false else {
             throw AppleAPIError(status: 400, code: "invalid_redirect_uri", text: "The redirect_uri is not registered.")
         }
@@ -42,19 +50,21 @@ struct AppleAuthorizeEndpoint {
     private func login(
         of choice: PageChoice, for request: AuthorizationRequest
     ) throws(AppleAPIError) -> [(name: String, value: String)] {
-        let consent = simulator.records.consent(
-            choice.subject, email: choice.email, asksForData: request.wantsName || request.wantsEmail)
+        let asksForData = request.wantsName || request.wantsEmail
+        let consent = simulator.records.withBooks {
+            $0.users.consent(choice.subject, email: choice.email, asksForData: asksForData)
+        }
         guard let consent else { throw .invalidRequest("The Apple Account is deleted.") }
         var token = token(of: choice.subject, for: request, email: consent.email)
         let options = AppleSimulator.CodeOptions(
             clientID: request.clientID, subject: choice.subject, redirectURI: request.redirectURI,
             challenge: request.challenge)
-        guard let key = simulator.keys.first, let code = try? simulator.issueCode(with: &token, options) else {
+        guard let code = try? simulator.issueCode(with: &token, options) else {
             throw .invalidRequest("The login is too large, or the Apple Account is deleted.")
         }
         var parameters = [(name: "code", value: code)]
         if request.wantsToken {
-            guard let signed = try? simulator.mint(token, by: key) else { throw .unavailable }
+            guard let signed = try? simulator.mint(token, by: simulator.key) else { throw .unavailable }
             parameters.append(("id_token", signed))
         }
         guard consent.isFirst else { return parameters }
@@ -62,9 +72,7 @@ struct AppleAuthorizeEndpoint {
         return parameters + [("user", String(decoding: user, as: UTF8.self))]
     }
 
-    private func token(
-        of subject: String, for request: AuthorizationRequest, email: AppleUser.Email
-    ) -> IdentityToken {
+    private func token(of subject: String, for request: AuthorizationRequest, email: AppleUser.Email) -> IdentityToken {
         var token = simulator.token(audience: request.clientID, subject: subject)
         // Never on the web.
         token.claims["real_user_status"] = nil

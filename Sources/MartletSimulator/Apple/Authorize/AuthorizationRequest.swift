@@ -69,9 +69,7 @@ struct AuthorizationRequest {
         return (scopes.contains("name"), scopes.contains("email"))
     }
 
-    private static func mode(
-        _ text: String?, wantsData: Bool, wantsToken: Bool
-    ) throws(AppleAPIError) -> ResponseMode {
+    private static func mode(_ text: String?, wantsData: Bool, wantsToken: Bool) throws(AppleAPIError) -> ResponseMode {
         guard let mode = ResponseMode(rawValue: text ?? ResponseMode.query.rawValue) else {
             throw .invalidRequest("response_mode is not supported.")
         }

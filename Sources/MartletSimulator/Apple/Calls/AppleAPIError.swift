@@ -7,13 +7,6 @@ struct AppleAPIError: Error, Equatable {
     let code: String
     let text: String?
 
-    /// An error as tests inject it.
-    init(status: Int, code: String, text: String?) {
-        self.status = status
-        self.code = code
-        self.text = text
-    }
-
     /// A missing, repeated or unsupported parameter, or a body that is not a form.
     static func invalidRequest(_ text: String) -> AppleAPIError {
         .init(status: 400, code: "invalid_request", text: text)

@@ -28,7 +28,7 @@ struct AppleFault: Sendable {
 
     /// Reads an error from a request.
     /// - Returns: `nil` if none of `delay`, `error`, `status`, `body` and `close` is there.
-    init?(_ input: SimulatorRequest) throws(SimulatorRequest.RequestError) {
+    init?(_ input: SimulatorRequest) throws(RequestError) {
         delay = .milliseconds(try input.number("delay", in: 0...Self.maximumDelay, unit: " of milliseconds") ?? 0)
         isProcessed = try input.flag("processed") ?? false
         retryAfter = try input.number("retry_after", in: 0...3600, unit: " of seconds")
@@ -40,13 +40,13 @@ struct AppleFault: Sendable {
             response = .disconnect
         } else if let code = try input.text("error") {
             guard (1...Self.maximumCode).contains(code.utf8.count) else {
-                throw SimulatorRequest.RequestError("'error' is empty or too long")
+                throw RequestError("'error' is empty or too long")
             }
             response = .error(AppleAPIError(status: status ?? 400, code: code, text: text))
         } else if status != nil || body != nil {
             let type = type ?? "text/html;charset=UTF-8"
             guard type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-                throw SimulatorRequest.RequestError("'content_type' is not ASCII text")
+                throw RequestError("'content_type' is not ASCII text")
             }
             response = .raw(status: status ?? 200, type: type, body: body ?? "")
         } else {

@@ -42,7 +42,8 @@ struct AppleTokenEndpoint {
     func client(_ form: AppleForm) throws(AppleAPIError) -> AppleRecords.Client {
         let clientID = try form.required("client_id")
         let checks = ClientSecretChecks(
-            audience: AppleSimulator.issuer, keys: simulator.records.keys, now: simulator.clock.unixTime)
+            audience: AppleSimulator.issuer, keys: simulator.records.withBooks { $0.keys },
+            now: simulator.clock.unixTime)
         let key = try checks.check(try form.required("client_secret"), clientID: clientID)
         return AppleRecords.Client(teamID: key.teamID, clientID: clientID)
     }

@@ -62,7 +62,7 @@ struct AppleCall: Sendable {
 
     /// - Parameter form: `nil` for a call whose parameters cannot be read.
     init(_ form: AppleForm?) {
-        func digest(_ name: String) -> String? { form?[name].map { hexadecimal(SHA256.digest(Array($0.utf8))) } }
+        func digest(_ name: String) -> String? { form?[name].map { Hexadecimal.text(SHA256.digest(Array($0.utf8))) } }
         func text(_ name: String) -> String? {
             form?[name].map { String(decoding: $0.utf8.prefix(Self.maximumBytes), as: UTF8.self) }
         }

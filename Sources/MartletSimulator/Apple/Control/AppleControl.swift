@@ -46,17 +46,7 @@ struct AppleControl {
         }
     }
 
-    private typealias RequestError = SimulatorRequest.RequestError
-
-    private func handling(
-        _ request: LocalRequest, _ body: (LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse
-    ) -> LocalResponse {
-        do throws(SimulatorRequest.RequestError) { return try body(request) } catch {
-            return error.response(to: request)
-        }
-    }
-
-    private static func checkReading(_ request: LocalRequest) throws(SimulatorRequest.RequestError) {
+    private static func checkReading(_ request: LocalRequest) throws(RequestError) {
         guard request.method == "GET" || request.method == "HEAD" else {
             throw RequestError("method not allowed: use GET or HEAD", .methodNotAllowed, allow: "GET, HEAD")
         }
@@ -64,7 +54,7 @@ struct AppleControl {
 
     // MARK: Logins
 
-    private func makeToken(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func makeToken(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let tokenRequest = try TokenRequest(request, keys: simulator.keys + [simulator.ellipticKey])
         let login = try tokenRequest.make(with: simulator)
         var object: JSONObject = [
@@ -78,11 +68,13 @@ struct AppleControl {
     // MARK: Developers
 
     /// Registers the public key of a `pem`, or generates a pair and returns its private key; `removed` ends it.
-    private func changeKey(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func changeKey(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["team_id", "key_id", "client_ids", "pem", "removed"])
         let keyID = try input.requiredText("key_id")
         if try input.flag("removed") ?? false {
-            return .json(200, ["key_id": .string(keyID), "removed": .bool(simulator.records.remove(keyID: keyID))])
+            return .json(
+                200,
+                ["key_id": .string(keyID), "removed": .bool(simulator.records.withBooks { $0.keys.remove(keyID) })])
         }
         let teamID = try input.requiredText("team_id")
         for id in [teamID, keyID] where !DeveloperKey.isIdentifier(id) {
@@ -105,7 +97,7 @@ struct AppleControl {
     }
 
     /// The private key that the simulator generated at its start.
-    private func readPrivateKey(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func readPrivateKey(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         try Self.checkReading(request)
         guard let developer = simulator.developer else {
             throw RequestError("no key was generated: others were given", .notFound)
@@ -115,7 +107,7 @@ struct AppleControl {
     }
 
     /// Registers the redirect URIs of a client; an empty list allows every valid one again.
-    private func registerClient(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func registerClient(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["client_id", "redirect_uris"])
         let clientID = try input.requiredText("client_id")
         guard let redirectURIs = try input.texts("redirect_uris") else {
@@ -124,7 +116,7 @@ struct AppleControl {
         guard redirectURIs.allSatisfy(RedirectURI.isValid) else {
             throw RequestError("'redirect_uris' are https, with a domain name and without a fragment")
         }
-        guard simulator.records.register(redirectURIs: redirectURIs, of: clientID) else {
+        guard simulator.records.withBooks({ $0.redirectURIs.register(redirectURIs, of: clientID) }) else {
             throw RequestError("too many clients or redirect URIs")
         }
         return .json(
@@ -134,7 +126,7 @@ struct AppleControl {
 
     // MARK: Users
 
-    private func changeUser(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func changeUser(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["subject", "state", "email_forwarding"])
         let subject = try input.requiredText("subject")
         let forwardsEmail = try input.flag("email_forwarding")
@@ -143,10 +135,12 @@ struct AppleControl {
                 let names = AppleUser.State.allCases.map(\.rawValue).joined(separator: ", ")
                 throw RequestError("'state' is not one of \(names)")
             }
-            simulator.records.set(subject, to: state)
+            simulator.records.withBooks { $0.users.set(subject, to: state) }
         }
-        if let forwardsEmail { simulator.records.change(subject) { $0.forwardsEmail = forwardsEmail } }
-        let user = simulator.records.user(subject)
+        let user = simulator.records.withBooks { books in
+            if let forwardsEmail { books.users.change(subject) { $0.forwardsEmail = forwardsEmail } }
+            return books.users[subject]
+        }
         return .json(
             200,
             [
@@ -156,7 +150,7 @@ struct AppleControl {
     }
 
     /// Accepts a transfer between teams, now or at another time; names a user's subjects on request.
-    private func acceptTransfer(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func acceptTransfer(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["from_team", "to_team", "accepted_at", "subject"])
         let (fromTeam, toTeam) = (try input.requiredText("from_team"), try input.requiredText("to_team"))
         guard DeveloperKey.isIdentifier(fromTeam), DeveloperKey.isIdentifier(toTeam), fromTeam != toTeam else {
@@ -167,13 +161,15 @@ struct AppleControl {
         let transfer = TeamTransfer(
             fromTeam: fromTeam, toTeam: toTeam, acceptedAt: time.map { UnixTime(seconds: $0) } ?? now)
         let subject = try input.text("subject")
-        guard simulator.transfers.accept(transfer) else { throw RequestError("too many transfers") }
+        guard simulator.transfers.withLock({ $0.accept(transfer) }) else { throw RequestError("too many transfers") }
         var response: JSONObject = [
             "from_team": .string(fromTeam), "to_team": .string(toTeam), "open": .bool(transfer.isOpen(at: now)),
         ]
         guard let subject else { return .json(200, response) }
-        let usesRelay = simulator.records.user(subject).usesRelay
-        let user = simulator.transfers.export(subject, from: fromTeam, to: toTeam, usesRelay: usesRelay, at: now)
+        let usesRelay = simulator.records.withBooks { $0.users[subject].usesRelay }
+        let user = simulator.transfers.withLock {
+            $0.export(subject, from: fromTeam, to: toTeam, usesRelay: usesRelay, at: now)
+        }
         response["transfer_sub"] = user.map { .string($0.transferSubject) } ?? .null
         response["sub"] = user.map { .string($0.newSubject) } ?? .null
         return .json(200, response)
@@ -185,9 +181,7 @@ struct AppleControl {
             return .problem(.unavailable, request, "this simulator cannot send notifications")
         }
         let notification: NotificationRequest
-        do throws(SimulatorRequest.RequestError) {
-            notification = try NotificationRequest(request, simulator: simulator)
-        } catch {
+        do throws(RequestError) { notification = try NotificationRequest(request, simulator: simulator) } catch {
             return error.response(to: request)
         }
         if let (subject, type) = notification.applied { simulator.records.apply(type, to: subject) }
@@ -196,7 +190,7 @@ struct AppleControl {
 
     // MARK: Errors and limits
 
-    private func injectError(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func injectError(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["path", "times", "grant_type"] + AppleFault.members)
         let path = try input.requiredText("path")
         guard AppleSimulatorEndpoints.paths.contains(path) else {
@@ -205,12 +199,12 @@ struct AppleControl {
         let times = try input.number("times", in: 0...Self.maximumFaults) ?? 1
         let grantType = try input.text("grant_type")
         if times == 0 {
-            simulator.traffic.withErrors { $0.clear(path) }
+            simulator.errors.withLock { $0.clear(path) }
         } else {
             guard let fault = try AppleFault(input) else {
                 throw RequestError("one of delay, error, status, body and close is required")
             }
-            let injected = simulator.traffic.withErrors {
+            let injected = simulator.errors.withLock {
                 $0.inject(fault, path: path, grantType: grantType, times: Int(times))
             }
             guard injected else { throw RequestError("too many errors are waiting") }
@@ -218,23 +212,23 @@ struct AppleControl {
         return .json(200, ["ordered": .integer(times)])
     }
 
-    private func changeLimits(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func changeLimits(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         let input = try SimulatorRequest(request, members: ["refreshes_per_day"])
         guard let value = input.object["refreshes_per_day"] else {
             throw RequestError("'refreshes_per_day' is missing")
         }
         let limit = value == .null ? nil : try input.number("refreshes_per_day", in: 0...Self.maximumFaults)
-        simulator.records.limitRefreshes(perDay: limit.map { Int($0) })
+        simulator.records.withBooks { $0.refreshTokens.dailyLimit = limit.map { Int($0) } }
         return .json(200, ["refreshes_per_day": limit.map { .integer($0) } ?? .null])
     }
 
     /// The entries after the `number` in `?after=`.
-    private func listRequests(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+    private func listRequests(_ request: LocalRequest) throws(RequestError) -> LocalResponse {
         try Self.checkReading(request)
         guard let query = try? AppleForm(encoded: Array(request.query.utf8)), (try? query.allow(["after"])) != nil,
             let after = Int64(query["after"] ?? "0")
         else { throw RequestError("the query is not ?after=NUMBER") }
-        let (entries, last) = simulator.traffic.withLog { ($0.objects(after: after), $0.last) }
+        let (entries, last) = simulator.log.withLock { ($0.objects(after: after), $0.last) }
         return .json(200, ["last": .integer(last), "requests": .array(entries)])
     }
 }

@@ -1,3 +1,4 @@
+private import MartletCore
 private import MartletCrypto
 
 /// A user of a team's apps, by Apple's books.
@@ -73,7 +74,7 @@ struct AppleUsers: Sendable {
 
     /// The same each time.
     private static func relay(of subject: String) -> AppleUser.Email {
-        let name = hexadecimal(Array(SHA256.digest(Array("relay\n\(subject)".utf8)).prefix(5)))
+        let name = Hexadecimal.text(SHA256.digest(Array("relay\n\(subject)".utf8)).prefix(5))
         return AppleUser.Email(address: "\(name)@privaterelay.appleid.com", isRelay: true)
     }
 

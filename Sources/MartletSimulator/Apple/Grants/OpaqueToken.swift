@@ -14,7 +14,7 @@ enum OpaqueToken {
 
     /// A new name, with 128 random bits in each of its two long parts.
     static func make(_ kind: Kind) throws(CryptoError) -> String {
-        let digits = hexadecimal(try RandomBytes.make(16))
+        let digits = Hexadecimal.text(try RandomBytes.make(16))
         return "\(kind.rawValue)\(digits).0.\(letters).\(Base64URL.encode(try RandomBytes.make(16)))"
     }
 

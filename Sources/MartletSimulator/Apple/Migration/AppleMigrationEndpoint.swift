@@ -40,10 +40,12 @@ struct AppleMigrationEndpoint {
     private func export(
         _ subject: String, from client: AppleRecords.Client, to target: String
     ) throws(AppleAPIError) -> TransferredUser {
-        let user = simulator.records.user(subject)
+        let user = simulator.records.withBooks { $0.users[subject] }
         guard user.state != .none, user.state != .deleted else { throw .invalidRequest("The sub is unknown.") }
-        let transferred = simulator.transfers.export(
-            subject, from: client.teamID, to: target, usesRelay: user.usesRelay, at: simulator.clock.unixTime)
+        let now = simulator.clock.unixTime
+        let transferred = simulator.transfers.withLock {
+            $0.export(subject, from: client.teamID, to: target, usesRelay: user.usesRelay, at: now)
+        }
         guard let transferred else { throw .invalidRequest("No transfer to the target is open.") }
         return transferred
     }
@@ -52,8 +54,10 @@ struct AppleMigrationEndpoint {
     private func importedUser(
         _ transferSubject: String, by client: AppleRecords.Client
     ) throws(AppleAPIError) -> TransferredUser {
-        let user = simulator.transfers.user(
-            transferSubject: transferSubject, to: client.teamID, at: simulator.clock.unixTime)
+        let now = simulator.clock.unixTime
+        let user = simulator.transfers.withLock {
+            $0.user(transferSubject: transferSubject, to: client.teamID, at: now)
+        }
         guard let user else { throw .invalidRequest("The transfer_sub is unknown.") }
         return user
     }

@@ -32,7 +32,7 @@ struct TransferredUser: Sendable {
     init(_ subject: String, in transfer: TeamTransfer, usesRelay: Bool) {
         func name(_ purpose: String) -> String {
             let digest = SHA256.digest(Array("\(purpose)\n\(transfer.fromTeam)\n\(transfer.toTeam)\n\(subject)".utf8))
-            return hexadecimal(Array(digest.prefix(16)))
+            return Hexadecimal.text(digest.prefix(16))
         }
         fromTeam = transfer.fromTeam
         toTeam = transfer.toTeam
@@ -47,7 +47,7 @@ struct TransferredUser: Sendable {
 struct Transfers: Sendable {
     static let capacity = 16
 
-    private(set) var all: [TeamTransfer] = []
+    private var all: [TeamTransfer] = []
     private var byTransferSubject: BoundedTable<TransferredUser>
     private var byNewSubject: BoundedTable<TransferredUser>
 
@@ -66,14 +66,17 @@ struct Transfers: Sendable {
     }
 
     /// The open transfer between two teams.
-    func open(from fromTeam: String, to toTeam: String, at now: UnixTime) -> TeamTransfer? {
+    private func open(from fromTeam: String, to toTeam: String, at now: UnixTime) -> TeamTransfer? {
         all.first {
             $0.fromTeam.hasSameBytes(as: fromTeam) && $0.toTeam.hasSameBytes(as: toTeam) && $0.isOpen(at: now)
         }
     }
 
-    /// The names of a user of the old team.
-    mutating func user(_ subject: String, in transfer: TeamTransfer, usesRelay: Bool) -> TransferredUser {
+    /// The names of a user of the old team; `nil` if no transfer between the teams is open.
+    mutating func export(
+        _ subject: String, from fromTeam: String, to toTeam: String, usesRelay: Bool, at now: UnixTime
+    ) -> TransferredUser? {
+        guard let transfer = open(from: fromTeam, to: toTeam, at: now) else { return nil }
         let user = TransferredUser(subject, in: transfer, usesRelay: usesRelay)
         byTransferSubject.insert(user, as: user.transferSubject)
         byNewSubject.insert(user, as: user.newSubject)

@@ -47,7 +47,6 @@ package struct AppleNotification: Sendable {
 
     /// The signed JWS, which the notification has as `payload`.
     package func payload(from simulator: AppleSimulator) throws(CryptoError) -> String {
-        guard let key = simulator.keys.first else { throw CryptoError(.cryptoFailure, "the simulator has no key") }
         // The header and the times are those of any token.
         var token = simulator.token(audience: audience, subject: "")
         let now = token.claims["iat"]?.int64 ?? 0
@@ -61,7 +60,7 @@ package struct AppleNotification: Sendable {
         for change in changes.members {
             token.claims[change.name] = change.value == .null ? JSONValue?.none : change.value
         }
-        return isForged ? try simulator.forge(token) : try simulator.mint(token, by: key)
+        return isForged ? try simulator.forge(token) : try simulator.mint(token, by: simulator.key)
     }
 
     private var events: JSONValue? {

@@ -31,7 +31,7 @@ struct NotificationRequest {
     /// The id in the response.
     let id: String?
 
-    init(_ request: LocalRequest, simulator: AppleSimulator) throws(SimulatorRequest.RequestError) {
+    init(_ request: LocalRequest, simulator: AppleSimulator) throws(RequestError) {
         let input = try SimulatorRequest(request, members: Self.names)
         url = try input.requiredText("url")
         isForm = try input.flag("form") ?? false
@@ -40,7 +40,7 @@ struct NotificationRequest {
             try input.number("timeout", in: 1...Self.maximumTimeout, unit: " of milliseconds") ?? Self.standardTimeout)
         if let payload = try input.text("payload") {
             guard try !(input.flag("apply") ?? false) else {
-                throw SimulatorRequest.RequestError("'apply' requires a 'type', not a 'payload'")
+                throw RequestError("'apply' requires a 'type', not a 'payload'")
             }
             self.payload = payload
             (applied, id) = (nil, nil)
@@ -48,7 +48,7 @@ struct NotificationRequest {
         }
         let notification = try Self.notification(in: input, simulator: simulator)
         guard let payload = try? notification.payload(from: simulator) else {
-            throw SimulatorRequest.RequestError("signing the notification failed", .unavailable)
+            throw RequestError("signing the notification failed", .unavailable)
         }
         self.payload = payload
         id = notification.id
@@ -59,13 +59,13 @@ struct NotificationRequest {
 
     private static func notification(
         in input: SimulatorRequest, simulator: AppleSimulator
-    ) throws(SimulatorRequest.RequestError) -> AppleNotification {
+    ) throws(RequestError) -> AppleNotification {
         let time = try input.number("event_time", in: Int64.min...Int64.max) ?? simulator.clock.unixMilliseconds
         let (type, audience) = (try input.requiredText("type"), try input.requiredText("audience"))
         let subject = try input.text("subject") ?? TokenRequest.standardSubject
         guard
             var notification = try? AppleNotification(type: type, audience: audience, subject: subject, time: time)
-        else { throw SimulatorRequest.RequestError("no random bytes", .unavailable) }
+        else { throw RequestError("no random bytes", .unavailable) }
         for member in try input.members("event")?.members ?? [] {
             notification.event[member.name] = member.value == .null ? JSONValue?.none : member.value
         }
@@ -77,7 +77,7 @@ struct NotificationRequest {
         if let name = try input.text("events_as") {
             guard let form = AppleNotification.EventsForm(rawValue: name) else {
                 let names = AppleNotification.EventsForm.allCases.map(\.rawValue).joined(separator: ", ")
-                throw SimulatorRequest.RequestError("'events_as' is not one of \(names)")
+                throw RequestError("'events_as' is not one of \(names)")
             }
             notification.eventsForm = form
         }
