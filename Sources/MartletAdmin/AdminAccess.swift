@@ -122,9 +122,9 @@ enum AdminCredential: Equatable {
 
 extension AdminProblem {
     /// A page of another site has caused the request.
-    static let crossSite = AdminProblem(status: 403, code: "cross_site", allow: nil)
+    static let crossSite = AdminProblem(status: 403, code: "cross_site")
     /// No credential is configured: other machines may not read, and changes come over a private Unix socket alone.
-    static let localOnly = AdminProblem(status: 403, code: "local_only", allow: nil)
-    static let credentialMissing = AdminProblem(status: 401, code: "credential_missing", allow: nil)
-    static let credentialInvalid = AdminProblem(status: 401, code: "credential_invalid", allow: nil)
+    static let localOnly = AdminProblem(status: 403, code: "local_only")
+    static let credentialMissing = AdminProblem(status: 401, code: "credential_missing")
+    static let credentialInvalid = AdminProblem(status: 401, code: "credential_invalid")
 }

@@ -10,49 +10,45 @@ struct AdminClaims {
     private static let mediaTypes = ["application/merge-patch+json", "application/json"]
     private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 4 * ClaimRules.maximumBytes)
 
-    private let subject: String
-    private let claims: OperatorClaims?
-
-    /// - Parameter claims: `nil` without accounts.
-    init(_ subject: String, _ claims: OperatorClaims?) {
-        self.subject = subject
-        self.claims = claims
-    }
+    let subject: String
+    /// `nil` without accounts.
+    let claims: OperatorClaims?
 
     func respond(to request: LocalRequest) async -> LocalResponse {
-        guard let operators = claims else { return AdminProblem.notFound.response(request.requestID) }
-        do throws(AccountError) {
-            if request.method == "PATCH" {
-                let changes: JSONObject
-                switch Self.changes(in: request) {
-                case .success(let object): changes = object
-                case .failure(let problem): return problem.response(request.requestID)
-                }
-                let errors = ClaimRules.errors(in: changes)
-                guard errors.isEmpty else { return Self.invalid(errors, request) }
-                try await operators.change(subject, by: ClaimPatch(changes))
-            }
-            guard let claims = try await operators.claims(of: subject) else {
-                return AdminProblem.notFound.response(request.requestID)
-            }
-            return Self.document(of: subject, claims)
+        do throws(AdminProblem) {
+            guard let claims else { throw .notFound }
+            let changes = request.method == "PATCH" ? try Self.changes(in: request) : nil
+            return try await respond(changes, claims)
         } catch {
-            return Self.problem(error, request)
+            return error.response(request.requestID)
         }
     }
 
-    private static func changes(in request: LocalRequest) -> Result<JSONObject, AdminProblem> {
-        let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }.filter { $0 != " " }
-        guard let type, mediaTypes.contains(type) else {
-            return .failure(AdminProblem(status: 415, code: "request_invalid", allow: nil))
+    /// - Parameter changes: what to change before; `nil` for nothing.
+    private func respond(
+        _ changes: JSONObject?, _ operators: OperatorClaims
+    ) async throws(AdminProblem) -> LocalResponse {
+        do throws(AccountError) {
+            if let changes { try await operators.change(subject, by: ClaimPatch(changes)) }
+            if let claims = try await operators.claims(of: subject) { return Self.document(of: subject, claims) }
+        } catch {
+            throw Self.problem(error)
         }
+        throw .notFound
+    }
+
+    private static func changes(in request: LocalRequest) throws(AdminProblem) -> JSONObject {
+        let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }.filter { $0 != " " }
+        guard let type, mediaTypes.contains(type) else { throw AdminProblem(status: 415, code: "request_invalid") }
         guard request.bodyBytes <= limits.maximumBytes else {
-            return .failure(AdminProblem(status: 413, code: "request_too_large", allow: nil))
+            throw AdminProblem(status: 413, code: "request_too_large")
         }
         guard let object = (try? JSON.parse(request.body, limits: limits))?.object else {
-            return .failure(AdminProblem(status: 400, code: "request_invalid", allow: nil))
+            throw AdminProblem(status: 400, code: "request_invalid")
         }
-        return .success(object)
+        let errors = ClaimRules.errors(in: object)
+        guard errors.isEmpty else { throw invalid(errors) }
+        return object
     }
 
     private static func document(of subject: String, _ claims: AccountClaims) -> LocalResponse {
@@ -60,39 +56,27 @@ struct AdminClaims {
         for provider in claims.identities.keys.sorted() {
             identities[provider] = claims.identities[provider].map { .object($0) }
         }
-        let document: JSONObject = [
+        return .admin([
             "subject": .string(subject), "claims": .object(claims.account), "identities": .object(identities),
-        ]
-        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+        ])
     }
 
     /// 400 with one entry for each member that cannot be applied.
-    private static func invalid(
-        _ errors: [(name: String, error: AccountError)], _ request: LocalRequest
-    ) -> LocalResponse {
-        let entries = errors.map { name, error -> JSONValue in
-            ["pointer": .string("/" + pointer(name)), "code": .string("\(error.code)")]
-        }
-        return AdminProblem(status: 400, code: "request_invalid", allow: nil)
-            .response(
-                request.requestID,
-                with: ["detail": .string(errors[0].error.message), "errors": .array(entries)])
+    private static func invalid(_ errors: [(name: String, error: AccountError)]) -> AdminProblem {
+        var problem = AdminProblem.invalid(errors[0].error.message)
+        problem.members["errors"] = .array(
+            errors.map { ["pointer": .string("/" + pointer($0.name)), "code": .string("\($0.error.code)")] })
+        return problem
     }
 
-    private static func problem(_ error: AccountError, _ request: LocalRequest) -> LocalResponse {
+    private static func problem(_ error: AccountError) -> AdminProblem {
         switch error.kind {
-        case .notFound: AdminProblem.notFound.response(request.requestID)
+        case .notFound: return .notFound
         case .invalidClaims:
-            AdminProblem(status: 400, code: "request_invalid", allow: nil)
-                .response(
-                    request.requestID,
-                    with: [
-                        "detail": .string(error.message),
-                        "errors": [["pointer": "", "code": .string("\(error.code)")]],
-                    ])
-        default:
-            AdminProblem(status: 503, code: "auth_unavailable", allow: nil)
-                .response(request.requestID, with: ["detail": .string(error.message)])
+            var problem = AdminProblem.invalid(error.message)
+            problem.members["errors"] = [["pointer": "", "code": .string("\(error.code)")]]
+            return problem
+        default: return .unavailable(error.message)
         }
     }
 

@@ -28,7 +28,7 @@ struct AdminDocuments {
     ///   - mayChange: whether this client may change something.
     ///   - needsToken: whether it needs the token for that.
     func status(mayChange: Bool, needsToken: Bool) -> LocalResponse {
-        respond([
+        .admin([
             "version": .string(report.version), "instance": .string(report.readiness.instanceID),
             "state": .string(report.readiness.state.rawValue),
             "checks": .array(
@@ -73,7 +73,7 @@ struct AdminDocuments {
         let own = report.ownRoutes.sorted().map { name -> JSONValue in
             ["name": .string(name), "target": "this gateway", "last": .object(last(.route(name)))]
         }
-        return respond([
+        return .admin([
             "routes": .array(
                 facts.routes.map { route in
                     [
@@ -92,7 +92,7 @@ struct AdminDocuments {
 
     /// `GET /providers`.
     var providers: LocalResponse {
-        respond([
+        .admin([
             "providers": .array(
                 report.providers.map { provider in
                     var document: JSONObject = ["name": .string(provider.name), "kind": .string(provider.kind)]
@@ -140,7 +140,7 @@ struct AdminDocuments {
         }
         document["revocations"] = report.subscription.map { .string($0.state.rawValue) } ?? .null
         document["last"] = .object(last(.store))
-        return respond(document)
+        return .admin(.object(document))
     }
 
     /// `GET /accounts`; `nil` without `accounts:`.
@@ -161,7 +161,7 @@ struct AdminDocuments {
             ])
         }
         document["last"] = .object(last(.accounts))
-        return respond(document)
+        return .admin(.object(document))
     }
 
     // MARK: Parts
@@ -208,10 +208,6 @@ struct AdminDocuments {
 
     private func time(since instant: MonotonicTime) -> String {
         time(report.now.seconds - max(report.monotonicNow.since(instant).wholeSeconds, 0))
-    }
-
-    private func respond(_ document: JSONObject) -> LocalResponse {
-        .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
     }
 }
 

@@ -88,7 +88,8 @@ package final class AdminEndpoints: Sendable {
         case .drain(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: true, source)
         case .restore(let upstream): AdminUpstreams.respond(to: request, upstream, isDrained: false, source)
         case .refresh(let provider): await AdminProviders.respond(to: request, provider, source)
-        case .claims(let subject): await AdminClaims(subject, source.operatorClaims).respond(to: request)
+        case .claims(let subject):
+            await AdminClaims(subject: subject, claims: source.operatorClaims).respond(to: request)
         case .sessions, .session, .sessionsOf:
             await AdminSessions(source.operatorSessions).respond(to: request, resource)
         case .subject, .disable, .enable:
@@ -134,22 +135,33 @@ struct AdminProblem: Error {
     let status: Int
     let code: String
     /// The value of `Allow`.
-    let allow: String?
+    var allow: String?
+    /// More members of the document.
+    var members: JSONObject = [:]
 
-    static let notFound = AdminProblem(status: 404, code: "not_found", allow: nil)
+    static let notFound = AdminProblem(status: 404, code: "not_found")
+    static func notFound(_ detail: String) -> AdminProblem { notFound.with(detail) }
+    static func invalid(_ detail: String) -> AdminProblem {
+        AdminProblem(status: 400, code: "request_invalid").with(detail)
+    }
+    static func unavailable(_ detail: String) -> AdminProblem {
+        AdminProblem(status: 503, code: "auth_unavailable").with(detail)
+    }
+    static let busy = AdminProblem(status: 503, code: "busy")
     static func methodNotAllowed(_ methods: [String]) -> AdminProblem {
         AdminProblem(status: 405, code: "method_not_allowed", allow: methods.joined(separator: ", "))
     }
     /// The request is for another host: see ``AdminHosts``.
-    static let hostNotAllowed = AdminProblem(status: 421, code: "host_not_allowed", allow: nil)
+    static let hostNotAllowed = AdminProblem(status: 421, code: "host_not_allowed")
 
-    /// - Parameter diagnostics: one line each; `nil` omits the member.
-    func response(_ requestID: String, diagnostics: [String]? = nil) -> LocalResponse {
-        response(requestID, with: diagnostics.map { ["diagnostics": .array($0.map { .string($0) })] } ?? [:])
+    /// The problem with what is wrong, in words.
+    func with(_ detail: String) -> AdminProblem {
+        var problem = self
+        problem.members["detail"] = .string(detail)
+        return problem
     }
 
-    /// - Parameter members: more members of the document.
-    func response(_ requestID: String, with members: JSONObject) -> LocalResponse {
+    func response(_ requestID: String) -> LocalResponse {
         var document: JSONObject = [
             "type": .string("urn:martlet:problem:\(code)"), "title": .string("\(HTTPStatus.reason(status))"),
             "status": .integer(Int64(status)), "code": .string(code), "request_id": .string(requestID),

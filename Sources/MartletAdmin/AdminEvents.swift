@@ -26,8 +26,7 @@ enum AdminEvents {
             ], body: [])
         if request.method == "HEAD" { return response }
         guard let parts = events.open(EventFilter(wanted, loggedSubject)) else {
-            response = AdminProblem(status: 503, code: "busy", allow: nil)
-                .response(request.requestID, with: ["detail": .string("\(EventPace.readers) readers are connected")])
+            response = AdminProblem.busy.with("\(EventPace.readers) readers are connected").response(request.requestID)
             // Readers beyond the limit would take the connections that probes need.
             response.closes = true
             return response
@@ -37,7 +36,6 @@ enum AdminEvents {
     }
 
     private static func invalid(_ detail: String, _ request: LocalRequest) -> LocalResponse {
-        AdminProblem(status: 400, code: "request_invalid", allow: nil)
-            .response(request.requestID, with: ["detail": .string(detail)])
+        AdminProblem.invalid(detail).response(request.requestID)
     }
 }

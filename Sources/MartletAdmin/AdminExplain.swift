@@ -25,15 +25,12 @@ struct AdminExplain {
     init(_ source: any AdminSource) { self.source = source }
 
     func respond(to request: LocalRequest) async -> LocalResponse {
-        let question: ExplanationQuestion
-        do throws(InvalidQuestion) { question = try Self.question(request) } catch {
-            return AdminProblem(status: 400, code: "request_invalid", allow: nil)
-                .response(request.requestID, with: ["detail": .string(error.detail)])
+        do throws(AdminProblem) {
+            guard let document = await source.explanation(of: try Self.question(request)) else { throw .busy }
+            return .admin(.object(document))
+        } catch {
+            return error.response(request.requestID)
         }
-        guard let document = await source.explanation(of: question) else {
-            return AdminProblem(status: 503, code: "busy", allow: nil).response(request.requestID)
-        }
-        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
     }
 
     /// What a request for an explanation needs.
@@ -51,25 +48,21 @@ struct AdminExplain {
         request.fields.filter { $0.name.lowercased() == credentialField.lowercased() }
     }
 
-    private struct InvalidQuestion: Error {
-        let detail: String
-    }
-
-    private static func question(_ request: LocalRequest) throws(InvalidQuestion) -> ExplanationQuestion {
+    private static func question(_ request: LocalRequest) throws(AdminProblem) -> ExplanationQuestion {
         var question = ExplanationQuestion()
         var url: String?
         var known: Set<String> = []
         var decoder = FormDecoder(Array(request.query.utf8))
         let pairs: [(name: [UInt8], value: Secret)]
-        do { pairs = try decoder.pairs() } catch { throw InvalidQuestion(detail: "the query is malformed") }
+        do { pairs = try decoder.pairs() } catch { throw .invalid("the query is malformed") }
         for (name, value) in pairs {
             let text = value.withBytes { String(decoding: $0, as: UTF8.self) }
             guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-                throw InvalidQuestion(detail: "a parameter has a control character")
+                throw .invalid("a parameter has a control character")
             }
             let name = String(decoding: name, as: UTF8.self)
             guard name == "header" || known.insert(name).inserted else {
-                throw InvalidQuestion(detail: "the parameter '\(name)' is repeated")
+                throw .invalid("the parameter '\(name)' is repeated")
             }
             switch name {
             case "path": question.target = text
@@ -79,22 +72,22 @@ struct AdminExplain {
             case "header":
                 let field = text.prefix { $0 != ":" }.lowercased().filter { $0 != " " && $0 != "\t" }
                 if field == "authorization" {
-                    throw InvalidQuestion(detail: "the credential comes in \(credentialField)")
+                    throw .invalid("the credential comes in \(credentialField)")
                 }
                 question.fields.append(value)
-            case let other: throw InvalidQuestion(detail: "unknown parameter '\(other)'")
+            case let other: throw .invalid("unknown parameter '\(other)'")
             }
         }
         if let url {
             guard question.target.isEmpty, question.host == nil, let parsed = RequestURL(url) else {
-                throw InvalidQuestion(detail: "url must be an absolute URL, without path and host beside it")
+                throw .invalid("url must be an absolute URL, without path and host beside it")
             }
             (question.target, question.host, question.scheme) = (parsed.target, parsed.host, parsed.scheme)
         }
-        guard !question.target.isEmpty else { throw InvalidQuestion(detail: "path or url is required") }
-        guard question.target.hasPrefix("/") else { throw InvalidQuestion(detail: "path must begin with /") }
+        guard !question.target.isEmpty else { throw .invalid("path or url is required") }
+        guard question.target.hasPrefix("/") else { throw .invalid("path must begin with /") }
         let credentials = credentials(in: request)
-        guard credentials.count < 2 else { throw InvalidQuestion(detail: "\(credentialField) is repeated") }
+        guard credentials.count < 2 else { throw .invalid("\(credentialField) is repeated") }
         if let credential = credentials.first {
             question.fields.append(Secret(Array("Authorization: \(credential.value)".utf8)))
         }

@@ -19,8 +19,7 @@ package enum AdminLogLevel {
 
     static func respond(to request: LocalRequest, _ source: any AdminSource) -> LocalResponse {
         func invalid(_ detail: String) -> LocalResponse {
-            AdminProblem(status: 400, code: "request_invalid", allow: nil)
-                .response(request.requestID, with: ["detail": .string(detail)])
+            AdminProblem.invalid(detail).response(request.requestID)
         }
         let levels = LogLevel.allCases.map(\.name).joined(separator: ", ")
         guard request.bodyBytes <= limits.maximumBytes,
@@ -34,9 +33,8 @@ package enum AdminLogLevel {
             length = parsed
         }
         source.changeLogLevel(level, for: length)
-        let document: JSONObject = [
+        return .admin([
             "level": .string(level.name), "seconds": length.map { .integer($0.wholeSeconds) } ?? .null,
-        ]
-        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+        ])
     }
 }

@@ -17,17 +17,13 @@ enum AdminProviders {
     static func respond(
         to request: LocalRequest, _ provider: String, _ source: any AdminSource
     ) async -> LocalResponse {
-        let detail: String
+        let problem: AdminProblem
         switch await source.refreshKeys(of: provider) {
-        case .done:
-            let document: JSONObject = ["provider": .string(provider), "state": "refreshed"]
-            return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
-        case .unknownProvider: detail = "the configuration has no provider \(provider)"
-        case .hasNoKeys: detail = "provider \(provider) uses no keys of an issuer"
-        case .failed(let reason):
-            return AdminProblem(status: 503, code: "auth_unavailable", allow: nil)
-                .response(request.requestID, with: ["detail": .string(reason)])
+        case .done: return .admin(["provider": .string(provider), "state": "refreshed"])
+        case .unknownProvider: problem = .notFound("the configuration has no provider \(provider)")
+        case .hasNoKeys: problem = .notFound("provider \(provider) uses no keys of an issuer")
+        case .failed(let reason): problem = .unavailable(reason)
         }
-        return AdminProblem.notFound.response(request.requestID, with: ["detail": .string(detail)])
+        return problem.response(request.requestID)
     }
 }

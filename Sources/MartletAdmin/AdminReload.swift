@@ -14,18 +14,18 @@ struct AdminReload {
 
     func respond(to request: LocalRequest) async -> LocalResponse {
         func problem(_ status: Int, _ code: String, _ diagnostics: [String]? = nil) -> LocalResponse {
-            AdminProblem(status: status, code: code, allow: nil)
-                .response(request.requestID, diagnostics: diagnostics)
+            var problem = AdminProblem(status: status, code: code)
+            problem.members["diagnostics"] = diagnostics.map { .array($0.map { .string($0) }) }
+            return problem.response(request.requestID)
         }
         guard let queue else { return problem(404, "not_found") }
         let trigger = ReloadTrigger.admin(address: request.client, requestID: request.requestID)
         switch await queue.request(as: trigger, timeout: Self.timeout) {
         case .done(let routes, let warnings):
-            let document: JSONValue = [
+            return .admin([
                 "status": "reloaded", "routes": .integer(Int64(routes)),
                 "diagnostics": .array(warnings.map { .string($0) }),
-            ]
-            return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+            ])
         case .rejected(let diagnostics): return problem(422, "configuration_refused", diagnostics)
         case .ending: return problem(503, "ending")
         case .underWay: return problem(503, "reload_under_way")

@@ -26,7 +26,10 @@ enum AdminResource: Equatable {
         guard parts.allSatisfy({ $0 != nil }) else { return nil }
         let names = parts.compactMap(\.self)
         switch names.count {
-        case 1: self.init(page: names[0])
+        case 1:
+            let file = DashboardFile(rawValue: names[0]).map { AdminResource.file($0) }
+            guard let page = Self.pages[names[0]] ?? file else { return nil }
+            self = page
         case 2 where names == ["log", "level"]: self = .logLevel
         case 2 where names[0] == "sessions" && !names[1].isEmpty: self = .session(names[1])
         case 2 where names[0] == "subjects" && !names[1].isEmpty: self = .subject(names[1])
@@ -35,26 +38,11 @@ enum AdminResource: Equatable {
         }
     }
 
-    private init?(page: String) {
-        switch page {
-        case "livez": self = .alive
-        case "readyz", "healthz": self = .ready
-        case "metrics": self = .metrics
-        case "status": self = .status
-        case "routes": self = .routes
-        case "upstreams": self = .upstreams
-        case "providers": self = .providers
-        case "store": self = .store
-        case "accounts": self = .accounts
-        case "explain": self = .explain
-        case "events": self = .events
-        case "reload": self = .reload
-        case "sessions": self = .sessions
-        default:
-            guard let file = DashboardFile(name: page) else { return nil }
-            self = .file(file)
-        }
-    }
+    private static let pages: [String: AdminResource] = [
+        "livez": .alive, "readyz": .ready, "healthz": .ready, "metrics": .metrics, "status": .status,
+        "routes": .routes, "upstreams": .upstreams, "providers": .providers, "store": .store, "accounts": .accounts,
+        "explain": .explain, "events": .events, "reload": .reload, "sessions": .sessions,
+    ]
 
     private init?(_ collection: String, _ name: String, _ action: String) {
         switch (collection, action) {

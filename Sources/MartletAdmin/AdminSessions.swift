@@ -1,21 +1,9 @@
 internal import MartletAccounts
-package import MartletCore
+internal import MartletCore
 internal import MartletIdentities
 internal import MartletJSON
 internal import MartletResponder
 internal import MartletSession
-
-/// Why operators get 503 instead of what they asked for.
-package struct AdminOutage: Error {
-    package let code: ErrorCode
-    /// One line for the operator.
-    package let message: String
-
-    package init(_ code: ErrorCode, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-}
 
 /// `/sessions`: GET lists the sessions of a subject; DELETE of `/sessions/{id}` ends one, of
 /// `/subjects/{subject}/sessions` all of a subject.
@@ -39,7 +27,8 @@ struct AdminSessions {
             default: return AdminProblem.notFound.response(request.requestID)
             }
         } catch {
-            return AdminOutage(error).response(request)
+            let reason = (error.cause as? AccountError)?.message ?? "the store is unavailable"
+            return AdminProblem.outage(error.code, reason).response(request.requestID)
         }
     }
 
@@ -49,8 +38,7 @@ struct AdminSessions {
     }
 
     private static func invalid(_ request: LocalRequest) -> LocalResponse {
-        AdminProblem(status: 400, code: "request_invalid", allow: nil)
-            .response(request.requestID, with: ["detail": "the query must have the parameter subject, once"])
+        AdminProblem.invalid("the query must have the parameter subject, once").response(request.requestID)
     }
 
     /// The subject of the query; `nil` if there is none, or several.
@@ -68,16 +56,12 @@ struct AdminSessions {
     }
 }
 
-extension AdminOutage {
-    /// The reason of the account store, or that of the sessions' store.
-    init(_ error: SessionError) {
-        self.init(error.code, (error.cause as? AccountError)?.message ?? "the store is unavailable")
-    }
-
-    func response(_ request: LocalRequest) -> LocalResponse {
-        AdminProblem(status: 503, code: "auth_unavailable", allow: nil)
-            .response(
-                request.requestID, with: ["detail": .string(message), "reason": .string(code.rawValue)])
+extension AdminProblem {
+    /// Why operators get 503 instead of what they asked for.
+    static func outage(_ code: ErrorCode, _ message: String) -> AdminProblem {
+        var problem = unavailable(message)
+        problem.members["reason"] = .string(code.rawValue)
+        return problem
     }
 }
 

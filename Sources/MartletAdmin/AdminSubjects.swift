@@ -30,7 +30,7 @@ struct AdminSubjects {
             }
             return try await accounts.document(of: shown).map { .admin(.object($0)) } ?? missing
         } catch {
-            return AdminOutage(error.code, error.message).response(request)
+            return AdminProblem.outage(error.code, error.message).response(request.requestID)
         }
     }
 }

@@ -23,24 +23,20 @@ struct AdminUpstreams {
         to request: LocalRequest, _ upstream: String, isDrained: Bool, _ source: any AdminSource
     ) -> LocalResponse {
         guard let endpoint = endpoint(in: request) else {
-            return AdminProblem(status: 400, code: "request_invalid", allow: nil).response(
-                request.requestID,
-                with: ["detail": "the body must be an object with the member endpoint, a URL, and no other"])
+            return AdminProblem.invalid("the body must be an object with the member endpoint, a URL, and no other")
+                .response(request.requestID)
         }
+        let problem: AdminProblem
         switch source.drain(endpoint, of: upstream, isDrained: isDrained) {
         case .done:
-            let document: JSONObject = [
+            return .admin([
                 "upstream": .string(upstream), "endpoint": .string(endpoint),
                 "state": .string(isDrained ? "draining" : "restored"),
-            ]
-            return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
-        case .unknownUpstream: return unknown("the configuration has no upstream \(upstream)", request)
-        case .unknownEndpoint: return unknown("upstream \(upstream) has no endpoint \(endpoint)", request)
+            ])
+        case .unknownUpstream: problem = .notFound("the configuration has no upstream \(upstream)")
+        case .unknownEndpoint: problem = .notFound("upstream \(upstream) has no endpoint \(endpoint)")
         }
-    }
-
-    private static func unknown(_ detail: String, _ request: LocalRequest) -> LocalResponse {
-        AdminProblem.notFound.response(request.requestID, with: ["detail": .string(detail)])
+        return problem.response(request.requestID)
     }
 
     private static func endpoint(in request: LocalRequest) -> String? {
@@ -62,7 +58,7 @@ struct AdminUpstreams {
             upstreams[upstreams.count - 1].endpoints.append(.object(object(of: key, endpoint, report)))
             if endpoint.isPanicking { upstreams[upstreams.count - 1].isPanicking = true }
         }
-        let document: JSONObject = [
+        return .admin([
             "upstreams": .array(
                 upstreams.map { upstream in
                     [
@@ -70,8 +66,7 @@ struct AdminUpstreams {
                         "endpoints": .array(upstream.endpoints), "last": .object(last(upstream.name)),
                     ]
                 })
-        ]
-        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+        ])
     }
 
     private static func object(

@@ -1,24 +1,16 @@
 internal import CDashboard
 internal import MartletResponder
 
-/// A file of the dashboard. All of them are public: they show nothing but what their script may request.
-enum DashboardFile: Sendable, CaseIterable {
-    case page, style, script
+/// A file of the dashboard, by what follows the first `/` of its path. All of them are public: they show nothing but what their script may request.
+enum DashboardFile: String, Sendable, CaseIterable {
+    case page = ""
+    case style = "dashboard.css"
+    case script = "dashboard.js"
 
     /// Nothing but these files runs, nothing is sent elsewhere, and no text becomes a script.
     static let contentPolicy =
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
         + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
-
-    /// - Parameter name: what follows the first `/` of the path.
-    init?(name: String) {
-        switch name {
-        case "": self = .page
-        case "dashboard.css": self = .style
-        case "dashboard.js": self = .script
-        default: return nil
-        }
-    }
 
     var response: LocalResponse {
         LocalResponse(

@@ -22,6 +22,11 @@ extension Gateway: AdminSource {
             token: admin?.token?.value, acceptsCertificates: admin?.tls?.clientAuthorityFile != nil,
             areMetricsOpen: admin?.metrics == .open)
     }
+    package var configurationFacts: ConfigurationFacts {
+        let blueprint = graph.blueprint
+        return ConfigurationFacts(
+            blueprint.configuration, digest: blueprint.digest, addresses: addresses, adminAddress: adminAddresses.first)
+    }
     package var clock: Clock { services.clock }
     package var operatorClaims: OperatorClaims? {
         let graph = graph

@@ -13,14 +13,14 @@ import Testing
             ("dashboard.js", "text/javascript; charset=utf-8", "// The dashboard of the admin listener"),
         ]
         for file in files {
-            let response = DashboardFile(name: file.name)?.response
+            let response = DashboardFile(rawValue: file.name)?.response
             #expect(response?.fields.first { $0.name == "Content-Type" }?.value == file.type, "\(file.name)")
             #expect(response.map { String(decoding: $0.body, as: UTF8.self).hasPrefix(file.start) } == true)
             let policy = response?.fields.first { $0.name == "Content-Security-Policy" }?.value ?? ""
             #expect(policy.hasPrefix("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"))
             #expect(!policy.contains("unsafe") && !policy.contains("http"))
         }
-        #expect(DashboardFile(name: "dashboard.html") == nil && DashboardFile(name: "x") == nil)
+        #expect(DashboardFile(rawValue: "dashboard.html") == nil && DashboardFile(rawValue: "x") == nil)
     }
 
     @Test func `the page has no script or style of its own, and nothing from elsewhere`() {
