@@ -227,6 +227,15 @@ extension ConfigurationKey {
             })
     }
 
+    /// A block from which several properties are set.
+    static func block<Block: ConfigurationDecodable>(
+        _ name: String, as type: Block.Type, _ summary: String, set: @escaping @Sendable (inout Root, Block) -> Void
+    ) -> Self {
+        row(name, .block(of: Block.self), summary) { root, reader in
+            if let block = reader.block(name, as: Block.self) { set(&root, block) }
+        }
+    }
+
     /// A block that may be absent.
     static func block<Block: ConfigurationDecodable>(_ name: String, _ path: Path<Block?>, _ summary: String) -> Self {
         row(name, .block(of: Block.self), summary) { $0[keyPath: path] = $1.block(name) }

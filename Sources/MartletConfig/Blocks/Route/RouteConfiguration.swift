@@ -74,7 +74,9 @@
     static let keys: [ConfigurationKey<Self>] = [
         .required("name", \.name, "The name of the route in logs and metrics."),
         .check(always: true) { if $1.given("name") != nil { $1.checkName($0.name) } },
-        .block("match", \.match, default: nil, "The requests that the route matches; all of them if absent."),
+        .block("match", as: RouteMatch.self, "The requests that the route matches; all of them if absent.") {
+            ($0.hosts, $0.path, $0.methods, $0.conditions) = ($1.hosts, $1.path, $1.methods, $1.conditions)
+        },
         .row(
             .optional(
                 "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
@@ -85,14 +87,20 @@
                 "authorize", .list(.authorize, nonEmpty: false), default: "[]",
                 "Conditions on the caller's claims; all must hold.")
         ) { $0.readAuthorize(&$1) },
-        .block("headers", \.headers, default: nil, "Headers that are set or removed."),
-        .block("rewrite", \.pathAndHost, default: nil, "Changes to the path and the host."),
+        .block("headers", as: RouteHeaders.self, "Headers that are set or removed.") {
+            ($0.setHeaders, $0.removeHeaders, $0.responseHeaders) = ($1.set, $1.remove, $1.response)
+        },
+        .block("rewrite", as: RouteRewrite.self, "Changes to the path and the host.") {
+            ($0.stripPrefix, $0.rewrite) = ($1.stripPrefix, $1.value)
+        },
         .block(
             "cors", \.crossOrigin, "Which pages of other origins may use the route; left to the upstream if absent."),
         .key(
             "timeout", \.timeout, in: Duration.positive,
             "How long a request may take until the response's head; unlimited if absent."),
-        .block("limits", \.allLimits, default: nil, "Limits that override `server.limits`."),
+        .block("limits", as: RouteLimits.self, "Limits that override `server.limits`.") {
+            ($0.bodyLimit, $0.limits) = ($1.body, $1.others)
+        },
         .row(
             .optional(
                 "upgrade", .either([.list(.text, nonEmpty: false), .block(of: UpgradeConfiguration.self)]),
@@ -111,42 +119,16 @@
                 "Instead of `upstream`: upstreams that share the requests.")
         ) { $0.split = SplitShare.read(&$1) },
         .block("mirror", \.mirror, "Beside `upstream` or `split`: an upstream that gets copies of requests."),
-        .block("redirect", \.redirect, "Instead of `upstream`: where clients are sent."),
-        .block("respond", \.fixedResponse, "Instead of `upstream`: a response of the gateway itself."),
+        .block("redirect", as: RedirectConfiguration.self, "Instead of `upstream`: where clients are sent.") {
+            $0.response = .redirect($1)
+        },
+        .block(
+            "respond", as: FixedResponseConfiguration.self, "Instead of `upstream`: a response of the gateway itself."
+        ) {
+            $0.response = .fixed($1)
+        },
         .check(always: true) { $0.check(&$1) },
     ]
-
-    private var match: RouteMatch {
-        get { RouteMatch() }
-        set {
-            (hosts, path, methods, conditions) = (newValue.hosts, newValue.path, newValue.methods, newValue.conditions)
-        }
-    }
-
-    private var headers: RouteHeaders {
-        get { RouteHeaders() }
-        set { (setHeaders, removeHeaders, responseHeaders) = (newValue.set, newValue.remove, newValue.response) }
-    }
-
-    private var pathAndHost: RouteRewrite {
-        get { RouteRewrite() }
-        set { (stripPrefix, rewrite) = (newValue.stripPrefix, newValue.value) }
-    }
-
-    private var allLimits: RouteLimits {
-        get { RouteLimits() }
-        set { (bodyLimit, limits) = (newValue.body, newValue.others) }
-    }
-
-    private var redirect: RedirectConfiguration? {
-        get { nil }
-        set { if let newValue { response = .redirect(newValue) } }
-    }
-
-    private var fixedResponse: FixedResponseConfiguration? {
-        get { nil }
-        set { if let newValue { response = .fixed(newValue) } }
-    }
 
     private mutating func check(_ reader: inout ConfigurationReader) {
         HeaderConfiguration.warnAboutAddresses(in: setHeaders ?? [], where: authorize, &reader.diagnostics)
