@@ -1,5 +1,4 @@
 internal import MartletAccounts
-internal import MartletCore
 internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider

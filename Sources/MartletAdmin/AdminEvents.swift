@@ -1,5 +1,4 @@
 internal import MartletCore
-internal import MartletJSON
 internal import MartletResponder
 
 /// `GET /events`: finished requests as server-sent events (WHATWG HTML), with filters.

@@ -1,5 +1,3 @@
-internal import MartletCore
-internal import MartletIO
 internal import MartletJSON
 internal import MartletResponder
 

@@ -1,5 +1,3 @@
-internal import MartletHTTP
-
 /// What the path of a request to the admin listener names, and what may be done with it.
 enum AdminResource: Equatable {
     case alive, ready

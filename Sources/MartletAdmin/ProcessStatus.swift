@@ -1,6 +1,5 @@
 private import CLinux
 private import Glibc
-internal import MartletCore
 
 /// The kernel's statistics of this process; `nil` if unavailable.
 package struct ProcessStatus: Sendable {

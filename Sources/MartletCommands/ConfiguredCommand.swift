@@ -1,4 +1,3 @@
-internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
 internal import MartletServer

@@ -1,5 +1,4 @@
 private import CLinux
-internal import MartletCore
 
 /// Checks a file that a configuration names before it is used.
 @frozen package enum FileProbe {

@@ -1,5 +1,3 @@
-private import MartletCore
-
 extension GatewayConfiguration {
     /// Decodes `admin:` alone: what a command needs to reach a running gateway, whatever is wrong elsewhere in the file.
     ///

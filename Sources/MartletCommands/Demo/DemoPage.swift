@@ -1,4 +1,3 @@
-internal import MartletConfig
 internal import MartletCore
 private import MartletSimulator
 

@@ -1,5 +1,3 @@
-internal import MartletCore
-
 extension ConfigurationNode {
     /// The default of a key, as the grammar has it; `nil` for a text that is not YAML.
     ///

@@ -1,5 +1,3 @@
-private import MartletCore
-
 /// The origin of a page that may use the gateway from elsewhere: of a web page, or of a web view in an app, whose scheme
 /// may be any (`capacitor://localhost`; RFC 6454 §4). Compared byte by byte with what is sent in `Origin`.
 struct PageOrigin: TextSpelling {

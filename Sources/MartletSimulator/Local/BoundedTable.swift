@@ -1,5 +1,3 @@
-private import MartletCore
-
 /// Values by name, of which the oldest are dropped when there are too many. Names are compared by their bytes.
 struct BoundedTable<Value: Sendable>: Sendable {
     private let capacity: Int

@@ -1,4 +1,3 @@
-private import MartletCore
 internal import MartletJSON
 internal import MartletResponder
 

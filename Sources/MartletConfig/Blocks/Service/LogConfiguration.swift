@@ -1,5 +1,4 @@
 package import MartletCore
-private import MartletJSON
 
 /// `log:`.
 @frozen package struct LogConfiguration: KeyedBlock, Equatable {

@@ -1,5 +1,4 @@
 internal import MartletCore
-private import MartletCrypto
 internal import MartletJSON
 internal import MartletResponder
 
