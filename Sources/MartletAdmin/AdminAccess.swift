@@ -10,7 +10,6 @@ internal import MartletResponder
 /// one over a Unix socket that only its owner and group may open, which proves who asks. A wrong token is rejected
 /// whatever is asked for. No cookie counts, and no page of another site (CSRF, DNS rebinding: see ``AdminHosts``).
 package struct AdminAccess: Sendable {
-    /// What a request wants.
     enum Need { case probe, reading, metrics, change }
 
     private static let formTypes = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]

@@ -19,7 +19,6 @@ struct AdminChange {
         credential = access.rejection(of: request, for: .change) == nil ? access.credential(of: request) : nil
     }
 
-    /// The event with its outcome.
     func event(_ response: LocalResponse) -> AuditEvent {
         var event = AuditEvent(.adminChange, Self.outcome(response.status))
         event.set("method", request.method)

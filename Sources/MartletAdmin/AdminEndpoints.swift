@@ -136,7 +136,6 @@ struct AdminProblem: Error {
     let code: String
     /// The value of `Allow`.
     var allow: String?
-    /// More members of the document.
     var members: JSONObject = [:]
 
     static let notFound = AdminProblem(status: 404, code: "not_found")

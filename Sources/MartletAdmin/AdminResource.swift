@@ -55,7 +55,6 @@ enum AdminResource: Equatable {
         }
     }
 
-    /// The methods that it has.
     var methods: [String] {
         switch self {
         case .alive, .ready, .metrics, .file, .status, .routes, .upstreams, .providers, .store, .accounts,

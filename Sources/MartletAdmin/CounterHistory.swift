@@ -31,7 +31,6 @@ struct CounterSample: Sendable, Equatable {
         return difference
     }
 
-    /// Adds the counters of another one.
     mutating func add(_ other: CounterSample) {
         count += other.count
         errors += other.errors
@@ -57,9 +56,7 @@ enum CounterKey: Hashable, Sendable {
 ///
 /// It gets the time, so that tests can let it pass.
 struct CounterHistory: Sendable {
-    /// How often a sample is recorded.
     static let interval = Duration.seconds(2)
-    /// The windows that are shown.
     static let windows: [(name: String, length: Duration)] = [
         ("10s", .seconds(10)), ("1m", .seconds(60)), ("10m", .seconds(600)),
     ]

@@ -7,7 +7,6 @@ struct LatencyHistogram {
 
     init() {}
 
-    /// The durations of calls.
     init(_ calls: CallCounts) { (buckets, sumMicroseconds) = (calls.buckets, calls.sumMicroseconds) }
 
     var count: Int { buckets.reduce(0, +) }
@@ -21,7 +20,6 @@ struct LatencyHistogram {
         }
     }
 
-    /// Adds the counts of another loop.
     mutating func add(_ other: [Int], sumMicroseconds more: Int) {
         for (index, count) in other.enumerated() where index < buckets.count { buckets[index] += count }
         sumMicroseconds &+= more

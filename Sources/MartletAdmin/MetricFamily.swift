@@ -4,12 +4,10 @@ internal import MartletResponder
 
 /// A row of the table of metrics: everything about one, but where it is counted.
 struct MetricFamily: Sendable {
-    /// What a loop has counted for it.
     enum Count: Sendable {
         case number(any WritableKeyPath<LoopReport, Int> & Sendable)
         case byLabel(any WritableKeyPath<LoopReport, [String: Int]> & Sendable)
 
-        /// Adds the counts of a loop to those of others.
         func add(_ loop: LoopReport, to sum: inout LoopReport) {
             switch self {
             case .number(let path): sum[keyPath: path] += loop[keyPath: path]

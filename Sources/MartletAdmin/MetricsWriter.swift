@@ -1,6 +1,5 @@
 internal import MartletResponder
 
-/// The formats of the metrics.
 enum MetricsFormat {
     /// The text format of Prometheus, version 0.0.4.
     case prometheus

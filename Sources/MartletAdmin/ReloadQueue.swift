@@ -39,7 +39,6 @@ package final class ReloadQueue: Sendable {
         let continuation: CheckedContinuation<ReloadOutcome, Never>
     }
 
-    /// The maximum number of waiting requests.
     private static let limit = 16
 
     private let begin: @Sendable () -> Void

@@ -9,7 +9,6 @@ struct Traffic {
         let isCheck: Bool
     }
 
-    /// Identifies an endpoint of an upstream.
     struct EndpointKey: Hashable {
         let upstream: String
         let endpoint: String
@@ -22,7 +21,6 @@ struct Traffic {
         var idle = 0
         var active = 0
         var failures = 0
-        /// Loops that have ejected it.
         var ejectingLoops = 0
         /// The worst state that a loop knows, why, and for how long in nanoseconds.
         var state = EndpointReport.State.healthy
@@ -33,7 +31,6 @@ struct Traffic {
         /// A loop uses all endpoints of the upstream, since too few are usable.
         var isPanicking = false
 
-        /// Adds what a loop knows.
         mutating func add(_ report: EndpointReport) {
             idle += report.idle
             active += report.active

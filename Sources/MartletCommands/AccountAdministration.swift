@@ -7,7 +7,6 @@ internal import MartletServer
 
 /// The actions of `martlet account` on an account store.
 struct AccountAdministration {
-    /// Accounts in one query.
     private static let pageSize = 500
 
     let accounts: AccountStore
@@ -41,7 +40,6 @@ struct AccountAdministration {
         }
     }
 
-    /// An account with its identities.
     func show(_ subject: String) async throws(StartError) -> JSONObject {
         do throws(AccountError) {
             guard let report = try await AccountReport(of: subject, in: accounts) else {
@@ -115,7 +113,6 @@ struct AccountAdministration {
     }
 }
 
-/// The forms in which accounts are printed.
 extension AccountRecord {
     private var state: String {
         if let deletion { return deletion.deletedAt == nil ? "being_deleted" : "deleted" }
@@ -128,7 +125,6 @@ extension AccountRecord {
         return TerminalText.escaped(subject) + "\t\(state)\t\(created)"
     }
 
-    /// The members of the account.
     var json: JSONObject {
         var object: JSONObject = [
             "subject": .string(subject), "state": .string(state), "created_at": .integer(createdAt.seconds),

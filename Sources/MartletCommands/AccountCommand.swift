@@ -8,7 +8,6 @@ internal import MartletServer
 
 /// `martlet account list|show|set|unset|disable|enable|delete`: manages the accounts in `accounts:`.
 struct AccountCommand: Command {
-    /// An action with its arguments.
     private enum Action {
         case list(AccountFilter, from: String, limit: Int?)
         case show(String)

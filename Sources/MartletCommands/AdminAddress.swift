@@ -23,7 +23,6 @@ struct AdminTarget: Sendable {
     /// For messages.
     var name: String { socket.map { "unix:\($0)" } ?? url }
 
-    /// The header fields of every request.
     var fields: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if let host { fields.append(("Host", host)) }
@@ -192,7 +191,6 @@ struct AdminAddress {
 }
 
 extension CommandGrammar {
-    /// Adds the options that find the admin listener.
     mutating func addAdminOptions() {
         options += AdminAddress.options
         alternatives += [.atMostOne("admin", "address")]

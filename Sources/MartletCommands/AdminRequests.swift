@@ -54,14 +54,12 @@ struct AdminRequests {
         }
     }
 
-    /// The elements of a list.
     func list(_ path: String) throws(StartError) -> [JSONObject] {
         let response = try send(path, "GET", nil)
         guard let list = response.document?.array else { throw rejection(of: response) }
         return list.compactMap(\.object)
     }
 
-    /// Deletes something.
     func delete(_ path: String) throws(StartError) {
         let response = try send(path, "DELETE", nil)
         guard response.status == 204 else { throw rejection(of: response) }
@@ -118,6 +116,5 @@ extension AdminClient.Response {
         try? JSON.parse(body, limits: JSONLimits(maximumDepth: 8, maximumBytes: max(body.count, 1)))
     }
 
-    /// The body as it is printed.
     var text: String { String(decoding: body, as: UTF8.self) }
 }

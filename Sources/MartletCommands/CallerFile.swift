@@ -19,7 +19,6 @@ enum CallerFile {
         try parse(try ArgumentFile.read(path, "the --as file"), now: now)
     }
 
-    /// Parses the content of the file.
     static func parse(_ bytes: [UInt8], now: UnixTime) throws(ArgumentFileError) -> AssumedCaller {
         let object = try object(bytes)
         let claims = try claims(of: object)

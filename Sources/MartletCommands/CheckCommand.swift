@@ -6,7 +6,6 @@ internal import MartletServer
 
 /// `martlet check`: validates a configuration as `run` does, without I/O, and reports all errors together.
 struct CheckCommand: Command {
-    /// The output format.
     private enum Format: String { case text, json }
 
     private let path: String

@@ -48,7 +48,6 @@ struct ClaimArgument: Equatable {
         return try patch(changes)
     }
 
-    /// The removal of claims as a change.
     static func removal(of names: [String]) throws(ParseError) -> ClaimPatch {
         try patch(JSONObject(names.map { ($0, .null) }))
     }

@@ -83,7 +83,6 @@ extension Blueprint {
 }
 
 extension PreparedProvider {
-    /// The provider in a context of a command.
     func built(_ context: ProviderContext) throws(StartError) -> ProviderHandle {
         do throws(ConfigurationError) { return try build(context) } catch {
             throw StartError(code: error.code, message: error.description, exit: .configuration)

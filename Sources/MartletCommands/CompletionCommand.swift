@@ -2,7 +2,6 @@ internal import MartletServer
 
 /// `martlet completion bash|zsh|fish`: a script that completes commands, options and files.
 struct CompletionCommand: Command {
-    /// A shell.
     enum Shell: String, CaseIterable { case bash, zsh, fish }
 
     private let shell: Shell

@@ -5,7 +5,6 @@ internal import MartletServer
 
 /// Which configuration a command reads: `--config`, else the environment, else the usual files.
 enum ConfigurationPath {
-    /// The environment variable that names the configuration.
     static let variable = "MARTLET_CONFIG"
     /// The file in the working directory.
     static let local = "config.yaml"

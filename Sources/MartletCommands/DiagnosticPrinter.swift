@@ -2,11 +2,9 @@ internal import MartletConfig
 
 /// Diagnostics as lines; on a terminal with colors, and with the line of the file that they are about.
 struct DiagnosticPrinter {
-    /// The widest excerpt of a line.
     private static let excerptWidth = 100
 
     let terminal: Terminal
-    /// The lines of the file.
     private let lines: [Substring]
     private let file: String
 

@@ -20,7 +20,6 @@ struct EventsCommand: Command {
         }
     }
 
-    /// Entries in one query.
     private static let pageSize = 500
 
     private let action: Action

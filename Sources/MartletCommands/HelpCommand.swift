@@ -16,7 +16,6 @@ struct HelpCommand: Command {
         return .ok
     }
 
-    /// The list of commands.
     static var overview: String {
         """
         usage: martlet COMMAND [OPTIONS]

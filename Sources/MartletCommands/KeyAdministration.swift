@@ -7,18 +7,15 @@ internal import MartletServer
 
 /// The actions of `martlet key` on the keys of one provider.
 struct KeyAdministration {
-    /// What an action has done.
     struct Outcome {
         /// The new key, which is printed alone on standard output; `nil` without one.
         var key: Secret?
-        /// A line about it.
         let line: String
         let record: APIKeyRecord
         /// The digest of the key that a rotation has replaced.
         var replaced: [UInt8]?
     }
 
-    /// Keys in one query.
     private static let pageSize = 500
 
     var issuing: any APIKeyIssuing
@@ -123,7 +120,6 @@ struct KeyAdministration {
     }
 }
 
-/// The forms in which keys are printed.
 extension APIKeyRecord {
     func state(at now: UnixTime) -> String {
         if revokedAt != nil { return "revoked" }

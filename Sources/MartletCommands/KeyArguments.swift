@@ -15,7 +15,6 @@ struct KeyArguments: Sendable {
         let lifetime: Duration?
     }
 
-    /// What is to be done.
     enum Action: Sendable {
         case create(Creation)
         case list(after: String, limit: Int?)

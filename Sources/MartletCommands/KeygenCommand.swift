@@ -8,7 +8,6 @@ internal import MartletServer
 
 /// `martlet keygen accounts|store|audit [--out FILE]`: prints a new key, or writes it to a new file.
 struct KeygenCommand: Command {
-    /// What keys are made for.
     private enum Purpose: String, CaseIterable { case accounts, store, audit }
 
     private let purpose: Purpose

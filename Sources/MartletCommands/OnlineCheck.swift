@@ -32,7 +32,6 @@ struct OnlineFinding: Sendable, CustomStringConvertible {
 ///
 /// Shared data is not changed, except for temporary keys in the shared store.
 struct OnlineCheck {
-    /// How long a provider may take to check its services.
     private static let providerTimeout = Duration.seconds(15)
 
     let blueprint: Blueprint

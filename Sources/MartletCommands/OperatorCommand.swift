@@ -60,7 +60,6 @@ struct OperatorCommand {
 }
 
 extension CommandGrammar {
-    /// Adds the options that decide where the command works.
     mutating func addOperatorOptions() {
         options += AdminAddress.options + [OperatorCommand.offline]
         alternatives += [.atMostOne("admin", "address", "offline")]

@@ -1,7 +1,6 @@
 private import CLinux
 internal import MartletIO
 
-/// Checks whether an address accepts connections.
 enum Probe {
     /// Whether a connection can be established within two seconds.
     static func connects(to address: SocketEndpoint) async -> Bool {

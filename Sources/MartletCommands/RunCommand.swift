@@ -170,7 +170,6 @@ struct RunCommand: Command {
         }
     }
 
-    /// How long a cancelled start may take to end.
     private static let startCancellationTimeout = Duration.seconds(2)
 
     /// - Parameter source: read instead of the file.

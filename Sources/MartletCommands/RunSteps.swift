@@ -3,7 +3,6 @@ internal import MartletDecisions
 
 /// The state machine of `martlet run`: events in, steps out, without I/O and clocks.
 struct RunSteps {
-    /// An event of the process.
     enum Event: Equatable {
         case signal(Signals.Signal)
         /// The gateway serves.
@@ -18,7 +17,6 @@ struct RunSteps {
         case filesChanged
     }
 
-    /// An action to take.
     enum Step: Equatable {
         case reload
         /// Reads the files that the configuration names again, with the same configuration text.
@@ -34,7 +32,6 @@ struct RunSteps {
         case end
         /// Ends with the error of the start.
         case fail
-        /// Exits immediately.
         case exit(status: Int32)
     }
 

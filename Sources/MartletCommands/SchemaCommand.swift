@@ -23,7 +23,6 @@ struct SchemaCommand: Command {
         }
     }
 
-    /// The schema of a configuration with these kinds of providers.
     static func text(of registry: ProviderRegistry) -> String {
         let document = ConfigurationSchema.document(
             providers: registry.kinds.map { ($0.rawValue, registry.factory(for: $0)?.grammar) })

@@ -15,7 +15,6 @@ struct SessionCommand: Command {
         case endAll(of: String)
     }
 
-    /// Which sessions a list has.
     private struct Filter {
         /// Only sessions that this provider created.
         let provider: String?

@@ -8,7 +8,6 @@ internal import MartletSimulator
 struct SimulateCommand: Command {
     static let servesUntilSignal = true
 
-    /// The simulator to run.
     enum Kind {
         case apple(SimulatedDevelopers)
         case weChat([SimulatedApp])
@@ -131,7 +130,6 @@ struct SimulatedApp: Equatable {
         return apps
     }
 
-    /// One of each variant.
     private static let defaults = WeChatSimulator.App.Variant.allCases.enumerated().map { index, variant in
         SimulatedApp(
             name: name(of: variant), id: "wx000000000000000\(index + 1)", secret: "simulated-secret-\(index + 1)",

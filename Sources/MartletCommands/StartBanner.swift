@@ -13,10 +13,8 @@ struct StartBanner {
     /// The store's URL without credentials.
     let store: String
 
-    /// The names that a list has at most.
     private static let maximumNames = 6
 
-    /// The lines; names come first.
     func text(_ terminal: Terminal) -> String {
         var rows = listeners.map { ("listening", $0) }
         if let dashboard { rows.append(("dashboard", dashboard)) }
@@ -54,7 +52,6 @@ extension StartBanner {
         return address
     }
 
-    /// The banner of a gateway that serves.
     init(_ gateway: Gateway) {
         let configuration = gateway.graph.blueprint.configuration
         let secure = configuration.server.listeners.map { $0.tls != nil }

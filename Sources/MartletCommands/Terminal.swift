@@ -3,7 +3,6 @@ internal import MartletServer
 
 /// How output is presented on standard output or error: with colors and aligned columns only on a terminal.
 struct Terminal: Equatable {
-    /// A color or weight.
     enum Style: String {
         case bold = "1"
         case dim = "2"
@@ -89,7 +88,6 @@ struct TablePrinter {
         if rows.count >= Self.chunk { flush() }
     }
 
-    /// Prints what is left.
     mutating func finish() { flush() }
 
     private mutating func flush() {

@@ -5,7 +5,6 @@ internal import MartletProvider
 
 /// The file of exported users: one JSON object on each line.
 enum TransferFile {
-    /// The largest file that is read, in bytes.
     static let maximumBytes = 256 * 1024 * 1024
     private static let limits = JSONLimits(maximumDepth: 2, maximumBytes: 8 * 1024)
 

@@ -14,9 +14,7 @@ struct UserAdministration {
     enum Action: String, CaseIterable {
         case add, passwd, disable, enable, delete, verify, show, unlock, list
 
-        /// Whether it ends the user's sessions.
         var endsSessions: Bool { self == .passwd || self == .disable || self == .delete }
-        /// Whether it is about one user.
         var takesName: Bool { self != .list }
         /// How it is called in the past.
         fileprivate var done: String {
@@ -31,11 +29,8 @@ struct UserAdministration {
         }
     }
 
-    /// What an action has done.
     struct Outcome: Equatable {
-        /// The lines to print.
         let lines: [String]
-        /// The same as JSON.
         let json: JSONObject
     }
 
@@ -46,7 +41,6 @@ struct UserAdministration {
         let rules: PasswordSelfService
     }
 
-    /// Which users a list contains.
     struct Filter {
         var onlyDisabled = false
         /// The name behind which the list starts; empty for all.
@@ -55,7 +49,6 @@ struct UserAdministration {
         var limit: Int?
     }
 
-    /// Users in one query.
     private static let pageSize = 500
 
     let accounts: AccountStore
@@ -272,7 +265,6 @@ struct UserAdministration {
         return Outcome(lines: [line] + sessions.lines, json: json)
     }
 
-    /// Ends every session of an account.
     private func endSessions(
         of subject: String, reason: String
     ) async throws(StartError) -> (state: String, lines: [String]) {
@@ -342,7 +334,6 @@ extension UserThrottling {
     }
 }
 
-/// The forms in which users are printed.
 extension UserRecord {
     private var state: String { isDisabled ? "disabled" : "active" }
 

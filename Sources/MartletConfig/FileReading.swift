@@ -52,7 +52,6 @@ private func contents(of descriptor: Int32, limit: Int) throws(FileReadError) ->
     }
 }
 
-/// The error of the last failed system call.
 func systemError() -> FileReadError {
     let number = martlet_errno()
     guard let text = unsafe strerror(number) else { return FileReadError(reason: "error \(number)") }

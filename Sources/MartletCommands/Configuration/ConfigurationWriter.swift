@@ -5,7 +5,6 @@ enum ConfigurationWriter {
     typealias Value = EffectiveConfiguration.Value
     typealias Member = EffectiveConfiguration.Member
 
-    /// A YAML document of blocks.
     static func yaml(_ members: [Member]) -> String {
         members.flatMap { lines($0.key, $0.value, "") }.joined(separator: "\n") + "\n"
     }

@@ -7,7 +7,6 @@ internal import MartletJSON
 /// information and parameters of URLs, text that comes from the environment (its reference is shown instead), and
 /// whatever has no grammar.
 struct EffectiveConfiguration {
-    /// A value that is shown.
     indirect enum Value: Equatable {
         /// Without quotes in the file, if it can be: perhaps a number or a boolean.
         case plain(String)
@@ -18,7 +17,6 @@ struct EffectiveConfiguration {
         case map([Member])
     }
 
-    /// A key with its value.
     struct Member: Equatable {
         let key: String
         let value: Value
@@ -29,7 +27,6 @@ struct EffectiveConfiguration {
 
     /// The keys of each kind of provider; a kind without any is not here.
     let kinds: [String: ConfigurationGrammar]
-    /// How many values are not shown.
     private(set) var redactedCount = 0
 
     /// The whole configuration.
@@ -174,7 +171,6 @@ extension ConfigurationGrammar {
         }
     }
 
-    /// This grammar with the groups of another one.
     fileprivate func withGroups(of other: ConfigurationGrammar) -> ConfigurationGrammar {
         (other.oneOf + other.exclusive).reduce(self) { $0.withOneOf($1) }
     }

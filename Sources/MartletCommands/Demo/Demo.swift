@@ -94,7 +94,6 @@ struct Demo {
         }
     }
 
-    /// The text to print.
     func page() throws(DemoError) -> DemoPage {
         try writeTokens()
         return DemoPage(
@@ -140,7 +139,6 @@ struct Demo {
     }
 }
 
-/// The demo could not be started.
 struct DemoError: Error {
     let message: String
     let exit: ExitCode

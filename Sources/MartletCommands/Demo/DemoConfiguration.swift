@@ -10,7 +10,6 @@ struct DemoConfiguration {
     /// The password user and its password, which is not a secret.
     static let user = "ada"
     static let password = "correct horse battery staple"
-    /// The demo's applications at the simulated WeChat.
     static let apps: [WeChatSimulator.App] = [
         .init(id: "wx0000000000000001", secret: "the-phone-app-s-secret", variant: .mobile),
         .init(id: "wx0000000000000002", secret: "the-mini-program-s-secret", variant: .miniProgram),
@@ -18,7 +17,6 @@ struct DemoConfiguration {
         .init(id: "wx0000000000000004", secret: "the-official-account-s-secret", variant: .officialAccount),
     ]
 
-    /// The listener's address.
     let listen: String
     /// Under which browsers reach it; `nil`: no pages.
     let origin: String?
@@ -31,9 +29,7 @@ struct DemoConfiguration {
     let webhookSecret: String
     /// The folder of the account store.
     let folder: String
-    /// The file with the developer's key for the simulated Apple.
     let appleKeyFile: String
-    /// The file with the key of the account store.
     let accountKeyFile: String
     /// The listener's certificate; `nil` is clear text.
     let certificate: DemoCertificate?
@@ -112,7 +108,6 @@ struct DemoConfiguration {
             """
     }
 
-    /// The block for browsers.
     private func browser(_ origin: String) -> String {
         """
         browser:

@@ -22,12 +22,10 @@ struct DemoFolder: Sendable {
         return path
     }
 
-    /// The same with a secret.
     func write(_ secret: Secret, to name: String) throws(StartError) -> String {
         try secret.withBytes { bytes throws(StartError) in try write(Array(bytes), to: name) }
     }
 
-    /// Removes the folder with the files in it.
     func remove() {
         if let folder = unsafe opendir(path) {
             while let entry = unsafe readdir(folder) {

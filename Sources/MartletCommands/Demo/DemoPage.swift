@@ -225,7 +225,6 @@ struct DemoPage {
         "-d username=\(DemoConfiguration.user) -d 'password=\(password)'"
     }
 
-    /// Stores a command's response.
     private func store(_ name: String) -> String { " | tee \(folder)/\(name)" }
 
     /// The token with that prefix in a stored response.

@@ -61,7 +61,6 @@ struct DemoSimulators {
         address: Located(.ip(host: "127.0.0.1", port: 0), at: SourceLocation(file: "demo", line: 1, column: 1)),
         reusePort: false)
 
-    /// Starts serving.
     func start(_ gateway: Gateway) throws(StartError) -> [LoopGroup] {
         var groups: [LoopGroup] = []
         for (name, sockets) in sockets {

@@ -1,5 +1,4 @@
 extension CompletionTree {
-    /// The script for bash.
     var bash: String {
         """
         # bash completion for martlet, printed by 'martlet completion bash'

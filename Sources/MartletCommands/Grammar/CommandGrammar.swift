@@ -3,7 +3,6 @@ internal import MartletServer
 /// A command or subcommand as data: the only description from which arguments are parsed, and help, suggestions,
 /// completion scripts and the manual page are made.
 struct CommandGrammar: Sendable {
-    /// How a command is used for one purpose.
     struct Example: Sendable {
         let line: String
         let purpose: String
@@ -14,9 +13,7 @@ struct CommandGrammar: Sendable {
         let names: [String]
         let isRequired: Bool
 
-        /// At most one of the options.
         static func atMostOne(_ names: String...) -> Self { Self(names: names, isRequired: false) }
-        /// Exactly one of the options.
         static func exactlyOne(_ names: String...) -> Self { Self(names: names, isRequired: true) }
     }
 
@@ -64,7 +61,6 @@ struct CommandGrammar: Sendable {
         return arguments.reduce(0) { $0 + $1.maximumCount }
     }
 
-    /// The subcommand of this name.
     subscript(name: String) -> CommandGrammar? { subcommands.first { $0.name == name } }
 
     mutating func example(_ line: String, _ purpose: String) {
@@ -102,19 +98,15 @@ struct CommandOption: Sendable {
         Self(name: name, placeholder: nil, kind: .text, summary: summary)
     }
 
-    /// An option with a value.
     static func value(_ name: String, _ placeholder: String, _ kind: ValueKind, _ summary: String) -> Self {
         Self(name: name, placeholder: placeholder, kind: kind, summary: summary)
     }
 
-    /// An option with one of some values.
     static func choice(_ name: String, _ choices: [String], _ summary: String) -> Self {
         Self(name: name, placeholder: choices.joined(separator: "|"), kind: .choice(choices), summary: summary)
     }
 
-    /// The option as one that must be given.
     var required: Self { with(\.isRequired) }
-    /// The option as one that may be given several times.
     var repeatable: Self { with(\.isRepeatable) }
 
     private func with(_ property: WritableKeyPath<Self, Bool>) -> Self {
@@ -123,7 +115,6 @@ struct CommandOption: Sendable {
         return option
     }
 
-    /// The option with a short form.
     func short(_ letter: String) -> Self {
         var option = self
         option.letter = letter
@@ -161,17 +152,14 @@ struct CommandArgument: Sendable {
     var minimumCount = 1
     var maximumCount = 1
 
-    /// An argument that must be given.
     static func one(_ placeholder: String, _ kind: ValueKind, _ summary: String) -> Self {
         Self(placeholder: placeholder, kind: kind, summary: summary)
     }
 
-    /// An argument that may be left out.
     static func optional(_ placeholder: String, _ kind: ValueKind, _ summary: String) -> Self {
         Self(placeholder: placeholder, kind: kind, summary: summary, minimumCount: 0)
     }
 
-    /// One or several arguments.
     static func several(_ placeholder: String, _ kind: ValueKind, upTo limit: Int, _ summary: String) -> Self {
         Self(placeholder: placeholder, kind: kind, summary: summary, maximumCount: limit)
     }

@@ -17,7 +17,6 @@ struct CompletionTree {
 
     /// The program first, then each command before its subcommands.
     let nodes: [Node]
-    /// `--help` of every command.
     static let help = CommandOption.flag("help", "print help")
 
     init(_ commands: [CommandGrammar]) {
@@ -51,7 +50,6 @@ struct CompletionTree {
         return [node] + listed.flatMap { topics("\(path) \($0.name)", $0.subcommands, options: options) }
     }
 
-    /// The paths of all commands.
     var paths: [String] { nodes.dropFirst().map(\.path) }
 
     /// Every option with a value: its path and name.

@@ -4,10 +4,8 @@ internal import MartletConfig
 struct ConfigurationManual {
     let version: String
     let date: String
-    /// The kinds of providers with their keys.
     let providers: [(kind: String, grammar: ConfigurationGrammar?)]
 
-    /// The page.
     var text: String {
         var page = Roff()
         page.title("MARTLET.YAML", section: 5, date: date, source: "Martlet \(version)")

@@ -1,5 +1,4 @@
 extension CompletionTree {
-    /// The script for fish.
     var fish: String {
         """
         # fish completion for martlet, printed by 'martlet completion fish'

@@ -28,7 +28,6 @@ struct HelpPage {
     /// The page of a subcommand; `nil` if there is none of this name.
     func subpage(_ name: String) -> HelpPage? { grammar[name].map { HelpPage(self, $0) } }
 
-    /// The pages of all subcommands that lists have.
     var subpages: [HelpPage] { grammar.listedSubcommands.map { HelpPage(self, $0) } }
 
     /// The page of the longest known path of words.
@@ -43,7 +42,6 @@ struct HelpPage {
 
     var name: String { path.joined(separator: " ") }
 
-    /// The page.
     var text: String {
         var sections = ["usage: " + usageLines.joined(separator: "\n       ")]
         let details = grammar.details.isEmpty ? "\(grammar.summary)." : grammar.details

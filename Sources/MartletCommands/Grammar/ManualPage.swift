@@ -41,7 +41,6 @@ struct ManualPage {
         (.configuration, "the configuration has errors"),
     ]
 
-    /// The page.
     var text: String {
         var page = Roff()
         page.title("MARTLET", section: 1, date: date, source: "Martlet \(version)")
@@ -154,7 +153,6 @@ struct Roff {
         }
     }
 
-    /// A bold term with what it means.
     mutating func term(bold term: String, _ meaning: String) {
         isAfterHeading = false
         text += ".TP\n\\fB\(Roff.escaped(term))\\fR\n"
@@ -186,7 +184,6 @@ struct Roff {
         }
     }
 
-    /// The sentences of a text.
     private static func sentences(_ text: String) -> [String] {
         var sentences: [String] = []
         var sentence: [Substring] = []

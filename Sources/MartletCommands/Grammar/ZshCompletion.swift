@@ -1,5 +1,4 @@
 extension CompletionTree {
-    /// The script for zsh.
     var zsh: String {
         """
         #compdef martlet

@@ -4,7 +4,6 @@ struct PluginTemplate {
     /// The folder of the installed public API.
     let api: String
 
-    /// Every file, by its path in the package.
     var files: [(path: String, text: String)] {
         [
             ("Package.swift", manifest), (".gitignore", ".build/\n"), ("README.md", readme),

@@ -283,7 +283,6 @@ extension ConfigurationKey {
             })
     }
 
-    /// A secret that has to be there.
     static func requiredSecret(_ name: String, _ path: Path<Located<Secret>>, _ summary: String) -> Self {
         Self(
             describe: { grammar, _ in grammar = grammar.withSecret(name, required: true, summary) }, phase: .ending,
@@ -292,7 +291,6 @@ extension ConfigurationKey {
             })
     }
 
-    /// Secrets in files.
     static func secretFiles(
         _ name: String, _ path: Path<[Located<Secret>]>, nonEmpty: Bool = false, default text: String? = nil,
         _ summary: String

@@ -72,6 +72,5 @@ extension ConfigurationReader {
         return title.contains(" ") ? "\(key) of \(title)" : "\(title).\(key)"
     }
 
-    /// The title of a whole file.
     static let documentTitle = "the configuration"
 }

@@ -53,7 +53,6 @@ extension ConfigurationReader {
     /// The node of a key whose value was read; `nil` if it is absent or invalid.
     mutating func given(_ key: String) -> ConfigurationNode? { invalidKeys.contains(key) ? nil : node(key) }
 
-    /// The node of a required key.
     mutating func requiredNode(_ key: String) throws(ConfigurationError) -> ConfigurationNode {
         if let node = node(key) { return node }
         // Report a misspelled key instead of the missing key that it causes.

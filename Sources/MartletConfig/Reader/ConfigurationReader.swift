@@ -20,7 +20,6 @@ public struct ConfigurationReader {
     var requestedKeys: [String] = []
     /// Unknown keys that were reported already.
     var reportedKeys: Set<String> = []
-    /// Keys whose value is invalid.
     var invalidKeys: Set<String> = []
 
     /// Creates a reader of a block.
@@ -124,7 +123,6 @@ extension ConfigurationReader {
         if node(key)?.elements?.isEmpty == true { reject(key, .configBadValue, "must not be empty") }
     }
 
-    /// Records an error if a name is invalid.
     mutating func checkName(_ name: Located<String>) {
         if let reason = EntityName.validationError(in: name.value) {
             diagnostics.error(.configBadValue, at: name.location, "\(quoted(name.value)) \(reason)")

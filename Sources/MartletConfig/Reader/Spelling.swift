@@ -9,7 +9,6 @@ protocol Spelling: Sendable {
     /// A default as it is written in the file; `nil` for none.
     static func text(of content: Content) -> String?
     var content: Content { get }
-    /// Reads a value.
     init(decoding node: ConfigurationNode) throws(ConfigurationError)
 }
 
@@ -31,7 +30,6 @@ extension Spelling {
 }
 
 extension Spelling where Self: ConfigurationQuantity {
-    /// The shape of values within bounds.
     static func shape(of range: ClosedRange<Self>) -> ConfigurationGrammar.Shape {
         (range as? ClosedRange<Int>).map { .integer($0) } ?? shape
     }

@@ -2,7 +2,6 @@
 struct HeaderName: TextSpelling {
     /// As written.
     let text: String
-    /// Lower case.
     let lowercased: String
 
     /// Hop-by-hop and framing fields (RFC 9110 §7.6.1), and fields that the gateway writes.

@@ -1,6 +1,5 @@
 /// A number of calls per second, minute or hour, written `5/s`, `300/m` or `10000/h`.
 @frozen public struct RequestRate: Hashable, Sendable {
-    /// The longest accepted number.
     static let maximumCount = 1_000_000
 
     /// Calls in one period; at least 1.

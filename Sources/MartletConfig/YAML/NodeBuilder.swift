@@ -2,7 +2,6 @@ private import MartletCore
 
 /// Builds a tree with positions from YAML events, within limits.
 struct NodeBuilder: ~Copyable {
-    /// The limits of a file.
     enum Limit {
         static let fileBytes = 16 * 1_048_576
         static let depth = 64

@@ -13,7 +13,6 @@ extension Gateway {
     /// Goes on in the files that the configuration names, after they were moved.
     package func reopenAuditLog() { services.audit.reopen() }
 
-    /// Records what a reload has come to.
     func auditReload(_ reload: ReloadRecording) {
         guard let audit else { return }
         var event = reload.event

@@ -3,7 +3,6 @@ internal import MartletResponder
 
 /// Finds out from the counters of the event loops how often requests were rejected since the last look, by reason.
 struct RejectionWindow {
-    /// How often the counters are looked at.
     static let interval = Duration.seconds(10)
     /// Reasons that say nothing about who may do what.
     private static let others = ["router.", "upstream.", "client."]

@@ -31,7 +31,6 @@ package struct ReloadRecording: Sendable {
 }
 
 extension AuditEvent {
-    /// Adds what has asked for a reload.
     mutating func set(_ trigger: ReloadTrigger) {
         switch trigger {
         case .signal: set("trigger", "signal")

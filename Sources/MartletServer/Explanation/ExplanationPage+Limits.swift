@@ -29,7 +29,6 @@ extension ExplanationPage {
         return lines
     }
 
-    /// The same as JSON.
     var limits: JSONValue {
         [
             "rate": .array(

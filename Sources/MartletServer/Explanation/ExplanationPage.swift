@@ -157,7 +157,6 @@ package struct ExplanationPage {
             + (route.timeout.map { ["the response's head within \($0.configurationText) of the request"] } ?? [])
     }
 
-    /// The upstreams that share the requests of a route.
     private func splitLines(_ route: Route) -> [String] {
         guard let split = route.split else { return [] }
         let shares = split.shares.filter { configuration.upstreams.indices.contains($0.upstream) }
@@ -166,7 +165,6 @@ package struct ExplanationPage {
         return ["split: \(shares)" + (explanation.isNewAccount ? "; the subject of the account decides" : key)]
     }
 
-    /// The upstream that gets copies.
     private func mirrorLines(_ route: Route) -> [String] {
         guard let mirror = route.mirror, configuration.upstreams.indices.contains(mirror.upstream) else { return [] }
         let name = configuration.upstreams[mirror.upstream].name.value
@@ -174,7 +172,6 @@ package struct ExplanationPage {
         return ["mirror: \(name) gets copies of \(share) of the requests, without credentials"]
     }
 
-    /// The upstream and its endpoints.
     private var endpointLines: [String] {
         guard let index = explanation.upstream, configuration.upstreams.indices.contains(index) else { return [] }
         let upstream = configuration.upstreams[index]
@@ -185,7 +182,6 @@ package struct ExplanationPage {
         return ["\(upstream.name.value): \(endpoints.joined(separator: ", "))"] + rule + Self.transportLines(upstream)
     }
 
-    /// Which endpoint of an upstream gets the request.
     func endpointPreview(of upstream: UpstreamConfiguration) -> EndpointPreview {
         let subject = explanation.isNewAccount ? nil : explanation.principal?.subject
         return EndpointPreview(upstream, subject: subject, fields: request.fields)

@@ -23,7 +23,6 @@ struct BoundListener: Sendable {
     let isShared: Bool
     /// The file of a Unix socket that this process or its predecessor created.
     let file: SocketFile?
-    /// The permissions that the file has.
     private var permissions: SocketFilePermissions?
 
     private init(

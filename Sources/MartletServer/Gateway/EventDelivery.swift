@@ -36,7 +36,6 @@ package struct WebhookPlan: Sendable {
     /// Whether it gets the mails that have to be sent.
     var getsMails: Bool { patterns.contains { $0.matches(.mailRequested) } }
 
-    /// The webhooks of a configuration.
     static func all(_ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics) -> [WebhookPlan] {
         // A CloudEvent needs a source; without an issuer a relative reference is one.
         let source = configuration.assertion?.issuer ?? "martlet"
@@ -46,7 +45,6 @@ package struct WebhookPlan: Sendable {
 
 /// Delivers events to the webhooks of one configuration, and mails to its mail server.
 final class EventDelivery: Sendable {
-    /// How long requests in progress may take at the end.
     static let stopTimeout = Duration.seconds(5)
 
     private let accounts: AccountStore

@@ -8,7 +8,6 @@ private import Synchronization
 
 /// The admin listener: its start, its changes at a reload, and its end.
 extension Gateway {
-    /// Opens the admin listener and starts its loop.
     func startAdmin(
         _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inherited: inout InheritedSockets
     ) throws(StartError) {

@@ -4,7 +4,6 @@ package import MartletCore
 internal import MartletDecisions
 internal import MartletProxy
 
-/// The logs of the gateway: levels, formats, files.
 extension Gateway {
     /// Opens every log file again; for SIGUSR1, after a program such as logrotate has renamed them.
     package func reopenFiles() { services.files.reopenAll() }
@@ -27,7 +26,6 @@ extension Gateway {
     }
 }
 
-/// The logs of the configuration in use.
 struct LogsPart: GatewayPart {
     /// The loops that serve clients have the access log of a configuration with it; those of the admin listener adopt
     /// none.

@@ -1,9 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 
-/// The watchdog of all loops.
 extension Gateway {
-    /// Starts the watchdog of all loops.
     func watchLoops(_ limit: Duration) throws(StartError) {
         let (loops, admin, listeners) = state.withLock { ($0.loops, $0.admin, $0.adminListeners) }
         let watched = (loops?.watched() ?? []) + (admin?.watched(serving: listeners.descriptors) ?? [])

@@ -38,7 +38,6 @@ package final class Gateway: Sendable {
     static let joinTimeout = Duration.seconds(5)
 
     package let services: Services
-    /// When it was built.
     let startedAt: UnixTime
     private let publicHealth = PublicHealth()
     let stalls = Stalls()
@@ -293,7 +292,6 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// The event loops that serve clients.
     var clientLoops: LoopGroup? { state.withLock { $0.loops } }
 
     /// The caches of issuers' keys that a provider of the running configuration uses.

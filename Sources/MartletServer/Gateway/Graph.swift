@@ -26,7 +26,6 @@ package struct Graph: Sendable {
     let sessions: SessionStore
     /// Makes gateways apply the claims of an account; `nil` without accounts.
     let claims: ClaimPublisher?
-    /// What operators do with sessions.
     let operatorSessions: OperatorSessions
     /// What is done about identities beyond their login; `nil` without accounts.
     let life: IdentityLife?
@@ -272,7 +271,6 @@ package final class IssuerKeysRegistry: Sendable {
         }
     }
 
-    /// The caches that a provider uses.
     func keys(of provider: String) -> [IssuerKeys] {
         caches.withLock { caches in caches.filter { $0.key.provider == provider }.map(\.value) }
     }
@@ -282,7 +280,6 @@ package final class IssuerKeysRegistry: Sendable {
         caches.withLock { caches in caches = caches.filter { labels.contains($0.key) } }
     }
 
-    /// A lease for one configuration.
     func lease() -> Lease { Lease(self) }
 
     /// Records which caches one configuration uses.

@@ -3,7 +3,6 @@ internal import MartletCore
 internal import MartletEvents
 internal import MartletFetch
 
-/// The mail server of a configuration.
 struct MailServer: Sendable {
     let client: SMTPClient
     let sender: MailEventSender

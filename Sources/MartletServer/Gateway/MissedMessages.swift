@@ -15,7 +15,6 @@ struct MissedMessages {
         return .probe
     }
 
-    /// The store has been probed.
     mutating func probed(isAvailable: Bool) -> Step {
         guard isAvailable else { return .probeLater }
         isProbing = false

@@ -5,7 +5,6 @@ internal import MartletCore
 /// The account store of a configuration; reused by reloads that do not change `accounts:`.
 package struct OpenAccounts: Sendable {
     package let url: String
-    /// The settings of its connections.
     let pool: AccountPool
     package let store: AccountStore
     /// Whether it is a server, which may become available again, and not a file.

@@ -15,7 +15,6 @@ final class ReadOnlyStore: SharedStoring {
     private let base: any SharedStoring
     /// The values that this process has written.
     private let own: MemoryStore
-    /// The keys that this process has removed.
     private let removed: RemovedKeys
 
     /// - Parameter base: the shared store, which is only read.

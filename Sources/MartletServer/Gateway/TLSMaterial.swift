@@ -22,7 +22,6 @@ struct TLSMaterial: Sendable {
     private(set) var admin: TLSServerContext?
     /// The context of each upstream, in their order; `nil` if no endpoint is `https`.
     private(set) var upstreams: [TLSClientContext?] = []
-    /// Every certificate that the gateway presents.
     private(set) var certificates: [PresentedCertificate] = []
 
     /// Reads every file and reports errors at the key that names it.
@@ -145,9 +144,7 @@ extension TLSMaterial.PresentedCertificate {
 }
 
 extension ErrorCode {
-    /// A certificate that the gateway presents has expired.
     static let certificateExpired: ErrorCode = "tls.own_certificate_expired"
-    /// A certificate that the gateway presents is not valid yet.
     static let certificateNotYetValid: ErrorCode = "tls.own_certificate_not_yet_valid"
 }
 

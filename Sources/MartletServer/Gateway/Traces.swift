@@ -43,6 +43,5 @@ final class Traces: GatewayPart {
         report.tracing = (counts.sent, SpanLoss.allCases.map { ($0.rawValue, counts.lost[$0] ?? 0) })
     }
 
-    /// Sends what is left.
     func stop(in gateway: Gateway) async { await exporter.stop(within: Self.flushTime) }
 }

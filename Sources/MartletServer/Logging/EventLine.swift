@@ -33,7 +33,6 @@ enum EventTime: Int, Sendable {
     }
 }
 
-/// Formats the lines of events.
 enum EventLine {
     /// Fields whose values are numbers; they are written as such wherever they are decimal digits.
     private static let numbers: Set<String> = [

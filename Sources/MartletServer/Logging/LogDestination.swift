@@ -95,7 +95,6 @@ struct LogDestination: ~Copyable {
         return (offset, nil)
     }
 
-    /// The number of lines.
     static func count(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Int {
         unsafe bytes.reduce(0) { $0 + ($1 == 0x0A ? 1 : 0) }
     }

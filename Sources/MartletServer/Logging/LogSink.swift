@@ -11,9 +11,7 @@ private import Synchronization
 package final class LogSink: AccessLogging, LogWriting {
     /// What operators should know of a log.
     enum Notice: Sendable, Equatable {
-        /// Lines cannot be written.
         case failed(reason: String)
-        /// They can be written again.
         case recovered(lines: Int, seconds: Int64)
         case reopened
         case notReopened(reason: String)
@@ -26,7 +24,6 @@ package final class LogSink: AccessLogging, LogWriting {
         var wantsReopening = false
     }
 
-    /// The maximum number of buffered bytes.
     private static let limit = SharedBound.logLines.bytes
     /// That of the lines which requests cause: the rest is for what the gateway has to say.
     private static let limitOfRequests = SharedBound.logLines.clientPart(of: limit)
@@ -47,7 +44,6 @@ package final class LogSink: AccessLogging, LogWriting {
     private let isTerminal: Bool
     private let lines: LineWriter
     private let state = Lock(State())
-    /// Lines that were lost.
     private let lost = Atomic<Int>(0)
     /// Those of them for which there was no room, since the thread last looked.
     private let overflow = Atomic<Int>(0)

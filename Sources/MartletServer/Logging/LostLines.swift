@@ -32,7 +32,6 @@ struct LostLines {
         return isFirst
     }
 
-    /// Lines were written.
     mutating func written() { isWriting = true }
 
     /// What is to be said now; `nil` for nothing.

@@ -56,12 +56,10 @@ struct GatewayChange: Sendable {
     /// Whether a process that this one replaces still runs.
     let hasPredecessor: Bool
 
-    /// A reload.
     init(from old: Graph, to next: Graph, for trigger: ReloadTrigger) {
         (self.old, self.next, self.trigger, hasPredecessor) = (old, next, trigger, false)
     }
 
-    /// The start.
     init(to first: Graph, hasPredecessor: Bool) {
         (old, next, trigger, self.hasPredecessor) = (nil, first, nil, hasPredecessor)
     }

@@ -8,7 +8,6 @@ final class Retirement: GatewayPart {
     private struct State {
         /// Shut down the resources of replaced configurations.
         var tasks: [Int: Task<Void, Never>] = [:]
-        /// How many there were.
         var count = 0
         /// Those that still have work in progress.
         var working: Set<Int> = []

@@ -4,7 +4,6 @@ internal import MartletCore
 internal import MartletIdentities
 internal import MartletRedis
 
-/// The store of sessions.
 struct StorePart: GatewayPart {
     /// Waits for the first connection, so that the first requests find it.
     ///
@@ -29,7 +28,6 @@ struct StorePart: GatewayPart {
     func stop(in gateway: Gateway) async { gateway.graph.store.shutdown() }
 }
 
-/// The store of accounts.
 struct AccountsPart: GatewayPart {
     /// Opens it, and checks that it has no grants of a key that is missing.
     ///

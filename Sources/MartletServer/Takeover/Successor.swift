@@ -6,15 +6,11 @@ private import Synchronization
 
 /// A new process of the program that takes over from this one and inherits its listening sockets.
 final class Successor: Sendable {
-    /// The outcome of its startup.
     enum Outcome: Sendable, Equatable {
-        /// It serves.
         case ready
         /// It exited before it was ready: `status 78` or `signal 9`.
         case ended(String)
-        /// It was not ready in time.
         case timedOut
-        /// The takeover was cancelled.
         case cancelled
     }
 

@@ -12,7 +12,6 @@ package final class Takeover: Sendable {
         var isCancelled = false
     }
 
-    /// How long a successor may take until it is ready.
     private static let timeout = Duration.seconds(60)
 
     private let gateway: Gateway

@@ -14,7 +14,6 @@ final class HealthChecks: Sendable {
         var names: [ResolvedName] = []
         var monitor: HealthMonitor?
         var isStopped = false
-        /// Notifies the loops.
         var notify: (@Sendable ([EndpointHealth]) -> Void)?
     }
 
@@ -56,7 +55,6 @@ final class HealthChecks: Sendable {
         unused?.shutdown()
     }
 
-    /// Ends the checks.
     func stop() {
         let monitor = state.withLock { state in
             state.isStopped = true

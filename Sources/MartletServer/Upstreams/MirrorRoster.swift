@@ -16,7 +16,6 @@ struct MirrorRoster: Sendable {
     private var drained: Set<EndpointIdentity> = []
     private var unhealthy: Set<EndpointIdentity> = []
 
-    /// Whether no upstream gets copies.
     var isEmpty: Bool { upstreams.isEmpty }
 
     /// What copies are sent to.
@@ -52,7 +51,6 @@ struct MirrorRoster: Sendable {
         return endpoint
     }
 
-    /// Follows a configuration.
     mutating func adopt(_ configuration: GatewayConfiguration) {
         let names = Set(configuration.routes.compactMap { $0.mirror?.upstream.value })
         upstreams = configuration.upstreams.filter { names.contains($0.name.value) }

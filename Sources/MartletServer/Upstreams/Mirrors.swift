@@ -31,13 +31,11 @@ final class Mirrors: Sendable {
     /// - Parameter names: all names of the configuration.
     func follow(_ names: [ResolvedName]) { update { $0.adopt(names) } }
 
-    /// Follows the health checks.
     func healthChanged(_ endpoints: [EndpointHealth]) { update { $0.note(endpoints) } }
 
     /// Has exactly these endpoints be out of use.
     func setDrained(_ endpoints: Set<EndpointIdentity>) { update { $0.drain(endpoints) } }
 
-    /// Ends the copies.
     func stop() { sender.shutdown() }
 
     private func update(_ change: (inout MirrorRoster) -> Void) {

@@ -27,7 +27,6 @@ final class NameResolution: Sendable {
         var hasUnreported = false
         var reportedAt: MonotonicTime?
 
-        /// The addresses of the current names.
         var resolved: [ResolvedName] { uses.map { resolve($0) } }
 
         func resolve(_ use: Use) -> ResolvedName {
@@ -59,7 +58,6 @@ final class NameResolution: Sendable {
         (self.resolver, self.clock, self.logger) = (resolver, clock, logger)
     }
 
-    /// Sets what gets new addresses.
     func attach(_ observer: Observer) { state.withLock { $0.observer = observer } }
 
     /// Looks up the names of a configuration that are not known yet, and waits until each lookup has ended.
@@ -121,10 +119,8 @@ final class NameResolution: Sendable {
         }
     }
 
-    /// Ends every lookup.
     func stop() { resolver.shutdown() }
 
-    /// Every host name of a configuration.
     private static func uses(_ upstreams: [UpstreamConfiguration]) -> [Use] {
         var seen: Set<Use> = []
         var uses: [Use] = []

@@ -5,7 +5,6 @@ internal import MartletIO
 
 /// The endpoints of an upstream, as transfers that the event loops have no part in reach them.
 extension UpstreamConfiguration {
-    /// One of its endpoints.
     struct Link {
         let member: EndpointConfiguration
         let identity: EndpointIdentity
@@ -38,7 +37,6 @@ extension UpstreamConfiguration {
         }
     }
 
-    /// The protocol version of an endpoint.
     func version(of address: EndpointAddress) -> EndpointVersion {
         switch address {
         case .h2c: .http2
@@ -60,7 +58,6 @@ extension UpstreamConfiguration {
 }
 
 extension Sequence<ResolvedName> {
-    /// The addresses of each host name.
     var addresses: [EndpointIdentity: [SocketEndpoint]] {
         Dictionary(
             map { (EndpointIdentity(upstream: $0.upstream, address: $0.endpoint), $0.addresses) },

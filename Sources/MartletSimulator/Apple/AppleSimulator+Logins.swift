@@ -20,7 +20,6 @@ extension AppleSimulator {
         var isExchangeForged = false
     }
 
-    /// Why there is no code.
     enum CodeError: Error {
         case accountDeleted, claimsTooLarge
         case failed

@@ -95,7 +95,6 @@ package struct AppleSimulatorEndpoints: Sendable {
         }
     }
 
-    /// What a call results in.
     private struct Outcome {
         let code: String
         let response: LocalResponse

@@ -63,7 +63,6 @@ struct TokenRequest {
         let code: String?
     }
 
-    /// Makes the token and the code.
     func make(with simulator: AppleSimulator) throws(RequestError) -> Login {
         var token = makeToken(with: simulator)
         do throws(AppleSimulator.CodeError) {
@@ -77,7 +76,6 @@ struct TokenRequest {
         }
     }
 
-    /// The unsigned token.
     private func makeToken(with simulator: AppleSimulator) -> IdentityToken {
         var token = simulator.token(audience: audience, subject: subject)
         let now = token.claims["iat"]?.int64 ?? 0
@@ -118,7 +116,6 @@ struct TokenRequest {
         return nil
     }
 
-    /// The claims to change and those to leave out.
     private static func changes(in input: SimulatorRequest) throws(RequestError) -> (JSONObject, [String]) {
         var changes: JSONObject = [:]
         var absent: [String] = []

@@ -20,7 +20,6 @@ enum BrowserPage {
             """)
     }
 
-    /// A redirection by GET.
     static func redirection(to url: String) -> LocalResponse {
         LocalResponse(status: 303, fields: [("Location", url), ("Cache-Control", "no-store")], body: [])
     }

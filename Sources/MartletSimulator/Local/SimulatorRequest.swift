@@ -15,7 +15,6 @@ struct RequestError: Error {
         self.allow = allow
     }
 
-    /// The response to the client.
     func response(to request: LocalRequest) -> LocalResponse {
         .problem(type, request, message, allow: allow)
     }

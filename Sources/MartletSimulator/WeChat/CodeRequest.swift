@@ -50,7 +50,6 @@ struct CodeRequest {
             profileFault: try InjectedFault(input, prefix: "profile_"))
     }
 
-    /// The response with the issued code.
     func response(code name: String) -> JSONObject {
         let user = code.user
         var response: JSONObject = [

@@ -31,7 +31,6 @@ struct WeChatAPIError: Error, Equatable {
     static let badJSON = WeChatAPIError(47001, "data format error")
     static let busy = WeChatAPIError(-1, "system error")
 
-    /// The error for a missing parameter.
     static func missing(_ name: String) -> WeChatAPIError {
         let codes: [String: Int64] = [
             "access_token": 41001, "appid": 41002, "refresh_token": 41003, "secret": 41004, "code": 41008,
@@ -52,7 +51,6 @@ struct WeChatAPIError: Error, Equatable {
 
 /// A fault that a test injects into a call.
 struct InjectedFault: Sendable {
-    /// The delay of the response.
     let delay: Duration
     /// `nil` for the normal response.
     let response: Response?

@@ -26,7 +26,6 @@ package final class WeChatSimulator: Sendable {
         }
     }
 
-    /// A user of an application.
     struct User: Sendable {
         var openID: String
         var unionID: String?
@@ -140,7 +139,6 @@ package final class WeChatSimulator: Sendable {
         }
     }
 
-    /// Consumes a code.
     func consume(_ name: String, of app: String) throws(WeChatAPIError) -> Code {
         let now = clock.unixTime
         let outcome: Result<Code, WeChatAPIError> = state.withLock { state in
@@ -164,7 +162,6 @@ package final class WeChatSimulator: Sendable {
         return (token, grant)
     }
 
-    /// The grant of an access token.
     func grant(of token: String) throws(WeChatAPIError) -> Grant {
         guard let grant = state.withLock({ $0.grants[token] }) else { throw .badToken }
         guard grant.expiresAt > clock.unixTime else { throw .expiredToken }
@@ -215,7 +212,6 @@ extension WeChatSimulator {
         return app
     }
 
-    /// Issues the code of a phone number.
     func issuePhone(_ number: String, of app: String) throws(CryptoError) -> String {
         let code = Base64URL.encode(try RandomBytes.make(24))
         state.withLock { state in

@@ -243,7 +243,6 @@ package struct WeChatSimulatorEndpoints: Sendable {
     }
 }
 
-/// The parameters of a call.
 struct WeChatQuery {
     private let values: [String: String]
 
@@ -258,7 +257,6 @@ struct WeChatQuery {
         self.values = values
     }
 
-    /// A required parameter.
     func required(_ name: String) throws(WeChatAPIError) -> String {
         guard let value = values[name], !value.isEmpty else { throw .missing(name) }
         return value

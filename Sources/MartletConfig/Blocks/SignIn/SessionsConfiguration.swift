@@ -77,7 +77,6 @@
         },
     ]
 
-    /// Checks across keys.
     private mutating func check(_ reader: inout ConfigurationReader) {
         // The default is bounded by `refresh_ttl`, so that a short session needs only one key.
         if reader.given("access_ttl") == nil { accessTTL = min(accessTTL, refreshTTL) }

@@ -55,7 +55,6 @@ struct PageChoice {
     static let hidesEmail = "page_hides_email"
     static let action = "page_action"
 
-    /// The names of the fields.
     static let names = [account, firstName, lastName, email, hidesEmail, action]
     private static let maximumBytes = 255
 

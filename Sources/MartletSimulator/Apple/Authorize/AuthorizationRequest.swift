@@ -9,7 +9,6 @@ struct AuthorizationRequest {
         case formPost = "form_post"
     }
 
-    /// The names of the parameters.
     static let names = [
         "client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method",

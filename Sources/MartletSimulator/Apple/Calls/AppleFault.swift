@@ -10,7 +10,6 @@ struct AppleFault: Sendable {
         case disconnect
     }
 
-    /// The delay of the response.
     let delay: Duration
     /// `nil` for the normal response.
     let response: Response?

@@ -6,7 +6,6 @@ internal import MartletJSON
 struct RequestLog {
     static let capacity = 1000
 
-    /// One call.
     struct Entry: Sendable {
         /// In milliseconds since 1970.
         let time: Int64
@@ -15,7 +14,6 @@ struct RequestLog {
         let status: Int
         /// `ok`, or the code of the error.
         let outcome: String
-        /// Whether the response was an injected one.
         let isInjected: Bool
     }
 

@@ -5,7 +5,6 @@ struct AccessToken: Sendable {
     /// One hour.
     static let lifetime: Int64 = 3600
 
-    /// What it is for.
     enum Purpose: Sendable {
         /// A user's login, of this generation.
         case login(subject: String, generation: Int)
@@ -19,7 +18,6 @@ struct AccessToken: Sendable {
     let expiresAt: UnixTime
 }
 
-/// The issued access tokens.
 struct AccessTokens: Sendable {
     private var tokens: BoundedTable<AccessToken>
 

@@ -38,7 +38,6 @@ final class AppleRecords: Sendable {
         let token: ExchangedToken
     }
 
-    /// Reads and changes the books.
     func withBooks<Result: Sendable>(_ body: (inout Books) -> Result) -> Result { books.withLock { body(&$0) } }
 
     /// Changes a user as an event of a type says; other types change nothing.
@@ -56,14 +55,12 @@ final class AppleRecords: Sendable {
 
     // MARK: Codes and tokens
 
-    /// Issues a code.
     func issue(_ code: AuthorizationCode) throws(CryptoError) -> String {
         let name = try OpaqueToken.make(.code)
         books.withLock { $0.codes.insert(code, as: name) }
         return name
     }
 
-    /// Exchanges a code for tokens.
     func redeem(_ redemption: AuthorizationCodes.Redemption, by client: Client) throws(AppleAPIError) -> Tokens {
         let (accessName, refreshName) = (try Self.makeName(.accessToken), try Self.makeName(.refreshToken))
         let now = clock.unixTime
@@ -83,7 +80,6 @@ final class AppleRecords: Sendable {
         }
     }
 
-    /// Verifies a refresh token.
     func refresh(_ name: String, by client: Client) throws(AppleAPIError) -> Tokens {
         let accessName = try Self.makeName(.accessToken)
         let now = clock.unixTime

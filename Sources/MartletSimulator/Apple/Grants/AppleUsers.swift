@@ -30,7 +30,6 @@ package struct AppleUser: Sendable {
     fileprivate(set) var usesRelay = false
 }
 
-/// The users, by their subjects.
 struct AppleUsers: Sendable {
     private var users: BoundedTable<AppleUser>
 

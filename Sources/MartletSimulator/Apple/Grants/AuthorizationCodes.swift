@@ -26,7 +26,6 @@ struct ExchangedToken: Sendable {
     let claims: JSONObject
     /// Claims that a test replaces; `null` leaves one out.
     var changes: JSONObject = [:]
-    /// Whether it is signed with an unpublished key.
     var isForged = false
 }
 

@@ -5,7 +5,6 @@ internal import MartletCrypto
 enum OpaqueToken {
     private static let letters = "msqw"
 
-    /// What is named.
     enum Kind: String {
         case code = "c"
         case accessToken = "a"

@@ -65,7 +65,6 @@ struct Transfers: Sendable {
         return true
     }
 
-    /// The open transfer between two teams.
     private func open(from fromTeam: String, to toTeam: String, at now: UnixTime) -> TeamTransfer? {
         all.first {
             $0.fromTeam.hasSameBytes(as: fromTeam) && $0.toTeam.hasSameBytes(as: toTeam) && $0.isOpen(at: now)

@@ -32,7 +32,6 @@ struct WeChatPages {
         }
     }
 
-    /// The page of an error.
     static func failing(_ text: String) -> LocalResponse {
         BrowserPage.page(400, "WeChat", "<p>\(BrowserPage.escaped(text))</p>")
     }
