@@ -109,7 +109,7 @@ struct ExplainCommand: Command {
         if request.assumed == nil {
             // An unavailable store is reported in the phase that needs it.
             try? await graph.store.redis?.waitUntilConnected()
-            hasAccounts = await openAccounts(graph)
+            hasAccounts = await graph.openAccounts()
         }
         let explainer = RequestExplainer(
             graph.snapshot, clock: services.clock, sharesSessions: graph.store.redis != nil, hasAccounts: hasAccounts)
@@ -117,17 +117,6 @@ struct ExplainCommand: Command {
         await graph.accounts?.store.shutdown()
         graph.store.shutdown()
         return explanation
-    }
-
-    /// - Returns: whether there can be accounts; false before the gateway has created the tables.
-    private func openAccounts(_ graph: Graph) async -> Bool {
-        guard let accounts = graph.accounts else { return true }
-        do throws(AccountError) {
-            try await accounts.store.start()
-            return true
-        } catch {
-            return error.code != .accountsSchemaMissing
-        }
     }
 
     private func show(

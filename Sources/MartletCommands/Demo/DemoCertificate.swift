@@ -16,7 +16,7 @@ struct DemoCertificate: Sendable {
         do {
             made = try EphemeralCertificate(for: Self.names, life: .seconds(7 * 24 * 3600), clock: .system)
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .internalFault)
+            throw StartError(error, exit: .internalFault)
         }
         authorityFile = try folder.write(made.authority, to: "ca.pem")
         certificateFile = try folder.write(made.certificate, to: "cert.pem")

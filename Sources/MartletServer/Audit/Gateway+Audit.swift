@@ -39,7 +39,7 @@ final class AuditPart: GatewayPart {
                 change.next.blueprint.auditDestinations(services), waits: change.hasPredecessor)
             prepared.withLock { $0 = opened }
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+            throw StartError(error, exit: .unavailable)
         }
     }
 

@@ -25,7 +25,7 @@ extension Gateway {
             store: isInMemory ? running.store.readOnlyMemory(services.clock) : nil)
         guard let graph = built else { return nil }
         try? await graph.store.redis?.waitUntilConnected()
-        let hasAccounts = await Gateway.open(graph.accounts)
+        let hasAccounts = await graph.openAccounts()
         let request = ExplainedRequest(
             method: question.method, target: question.target,
             host: question.host ?? addresses.first ?? "localhost", fields: question.fields, token: nil,
@@ -39,9 +39,11 @@ extension Gateway {
         document["text"] = .string(page.text)
         return document
     }
+}
 
-    /// - Returns: whether there can be accounts.
-    private static func open(_ accounts: OpenAccounts?) async -> Bool {
+extension Graph {
+    /// - Returns: whether there can be accounts; false before the gateway has created the tables.
+    package func openAccounts() async -> Bool {
         guard let accounts else { return true }
         do throws(AccountError) {
             try await accounts.store.start()

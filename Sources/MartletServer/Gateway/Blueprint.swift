@@ -14,7 +14,7 @@ package import MartletTLS
 ///
 /// `martlet check` stops here; `run` builds the gateway from it.
 package struct Blueprint: Sendable {
-    package let configuration: GatewayConfiguration
+    package private(set) var configuration: GatewayConfiguration
     package let routes: RouteTable
     package let providers: [PreparedProvider]
     /// Signs the identity assertion for upstreams; `nil` without `assertion:`.
@@ -26,7 +26,7 @@ package struct Blueprint: Sendable {
     /// Rules that give accounts claims.
     package let claimRules: LoginClaimRules
     /// Certificates, keys and authorities of listeners and upstreams.
-    let tls: TLSMaterial
+    private(set) var tls: TLSMaterial
     /// The audit log; `nil` without `audit:`.
     package let audit: AuditPlan?
     /// The logo and the templates of the sign-in pages.
@@ -383,16 +383,11 @@ extension Blueprint {
             diagnostics.error("config.bad_address", at: location, "expected an address such as 127.0.0.1:8080")
             return (nil, diagnostics)
         }
-        var changed = configuration
+        var changed = self
         var listener = ListenerConfiguration(address: Located(address, at: location), reusePort: false)
         listener.health = configuration.server.health
-        changed.server.listeners = [listener]
-        return (
-            Blueprint(
-                configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
-                webhooks: webhooks, grantKeys: grantKeys, claimRules: claimRules, tls: tls.withCleartextListeners(1),
-                audit: audit, pageFiles: pageFiles),
-            diagnostics
-        )
+        changed.configuration.server.listeners = [listener]
+        changed.tls = tls.withCleartextListeners(1)
+        return (changed, diagnostics)
     }
 }

@@ -63,26 +63,19 @@ final class EventDelivery: Sendable {
         self.mail = mail
         subscriptions = EventSubscriptions(plans, hasMailServer: mail != nil)
         let store = WebhookDeliverer.Store(outbox: accounts, leases: accounts, maximumEvents: maximumEvents)
+        let (clock, logger) = (services.clock, services.logger.with(("component", "events")))
         do throws(StoreError) {
-            var deliverers: [WebhookDeliverer] = []
-            for plan in plans {
-                let name = plan.webhook.name
-                deliverers.append(
-                    try WebhookDeliverer(
-                        plan.webhook, store: store,
-                        client: HTTPCaller(fetcher: services.fetcher, purpose: .webhook(name), route: route),
-                        clock: services.clock,
-                        logger: services.logger.with(("component", "events"))))
+            let hooks = try plans.map { (plan) throws(StoreError) in
+                let client = HTTPCaller(
+                    fetcher: services.fetcher, purpose: .webhook(plan.webhook.name), route: route)
+                return try WebhookDeliverer(plan.webhook, store: store, client: client, clock: clock, logger: logger)
             }
-            if let mail {
-                deliverers.append(
-                    try WebhookDeliverer(
-                        mail.sender, store: store, clock: services.clock,
-                        logger: services.logger.with(("component", "events"))))
+            let mails = try mail.map { (mail) throws(StoreError) in
+                try WebhookDeliverer(mail.sender, store: store, clock: clock, logger: logger)
             }
-            self.deliverers = deliverers
+            deliverers = hooks + [mails].compactMap(\.self)
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .internalFault)
+            throw StartError(error, exit: .internalFault)
         }
     }
 

@@ -62,17 +62,12 @@ extension Gateway: AdminSource {
     package func watchRequests(_ watcher: (any RequestWatching)?) { clientLoops?.post(.watch(watcher)) }
 
     /// A subject as access lines name it.
-    package func loggedSubject(_ subject: String) -> String? {
-        graph.blueprint.loggedSubject(subject)
-    }
-
-    /// Sets a log level instead of the configured one, and logs it.
-    package func changeLogLevel(_ level: LogLevel, for span: Duration?) { setLogLevel(level, for: span) }
+    package func loggedSubject(_ subject: String) -> String? { graph.blueprint.loggedSubject(subject) }
 
     /// Fetches the keys of a provider's issuer now, and logs the result.
     package func refreshKeys(of provider: String) async -> KeyRefresh {
         guard graph.providers.contains(where: { $0.name == provider }) else { return .unknownProvider }
-        let caches = keyCaches(of: provider)
+        let caches = issuerKeys.keys(of: provider)
         guard !caches.isEmpty else { return .hasNoKeys }
         for keys in caches {
             guard let error = await keys.refreshNow() else { continue }

@@ -10,19 +10,16 @@ extension Gateway {
 
     /// Sets a log level instead of the configured one, and logs it.
     /// - Parameter span: how long; `nil` until a reload with another `log.level`.
-    /// - Returns: what is in effect now.
-    @discardableResult
-    package func setLogLevel(_ level: LogLevel, for span: Duration?) -> LogLevels {
+    package func changeLogLevel(_ level: LogLevel, for span: Duration?) {
         // Whatever the level is: whoever finds no lines has to find this one.
         let logger = Logger(services.sink, minimum: .debug)
         let before = services.levels.levels.current
-        let levels = services.levels.set(level, for: span) { level in
+        services.levels.set(level, for: span) { level in
             logger.warning("log level returned to the configured one", ("level", level.name))
         }
         var fields = [("level", level.name), ("before", before.name)]
         if let span { fields.append(("seconds", String(span.wholeSeconds))) }
         logger.warning("log level changed", fields)
-        return levels
     }
 }
 

@@ -10,7 +10,7 @@ extension Gateway {
         do throws(SystemThreadError) {
             try watchdog.start()
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+            throw StartError(error, exit: .unavailable)
         }
         state.withLock { $0.watchdog = watchdog }
     }

@@ -3,7 +3,6 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletDecisions
 internal import MartletIO
-internal import MartletJOSE
 internal import MartletProxy
 package import MartletResponder
 
@@ -230,14 +229,13 @@ package final class Gateway: Sendable {
     }
 
     private func warnAboutRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
-        if old.instanceID != new.instanceID {
-            services.logger.warning("changed setting requires a restart", ("setting", "instance_id"))
-        }
-        if old.server.workers != new.server.workers {
-            services.logger.warning("changed setting requires a restart", ("setting", "server.workers"))
-        }
-        if old.admin?.address.value != new.admin?.address.value {
-            services.logger.warning("changed setting requires a restart", ("setting", "admin"))
+        let settings = [
+            ("instance_id", old.instanceID != new.instanceID),
+            ("server.workers", old.server.workers != new.server.workers),
+            ("admin", old.admin?.address.value != new.admin?.address.value),
+        ]
+        for (name, isChanged) in settings where isChanged {
+            services.logger.warning("changed setting requires a restart", ("setting", name))
         }
     }
 
@@ -250,7 +248,6 @@ package final class Gateway: Sendable {
     /// down.
     package func drain() async {
         let timeouts = graph.blueprint.configuration.server.timeouts
-        let timeout = timeouts.drain
         let isReplaced = state.withLock { state in
             state.isDraining = true
             return state.hasSuccessor
@@ -262,8 +259,8 @@ package final class Gateway: Sendable {
             return (state.loops, state.hasSuccessor)
         }
         for part in parts.reversed() { await part.finish(in: self) }
-        loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
-        if await loops?.join(within: timeout + Gateway.joinTimeout) == false {
+        loops?.drain(until: services.clock.monotonicTime + timeouts.drain, hasSuccessor: hasSuccessor)
+        if await loops?.join(within: timeouts.drain + Gateway.joinTimeout) == false {
             services.logger.error("event loop did not end", ("code", "server.loop_stalled"))
         }
         for part in parts.reversed() { await part.stop(in: self) }
@@ -293,9 +290,6 @@ package final class Gateway: Sendable {
     }
 
     var clientLoops: LoopGroup? { state.withLock { $0.loops } }
-
-    /// The caches of issuers' keys that a provider of the running configuration uses.
-    func keyCaches(of provider: String) -> [IssuerKeys] { issuerKeys.keys(of: provider) }
 
     /// The counters of every loop that serves clients.
     package func loopReports(withEndpoints: Bool) async -> [LoopReport] {

@@ -36,7 +36,7 @@ package struct OpenAccounts: Sendable {
             if case .postgresql = parsed { isRemote = true }
             return OpenAccounts(url: text, pool: pool, store: store, isRemote: isRemote)
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .configuration)
+            throw StartError(error, exit: .configuration)
         }
     }
 }

@@ -84,20 +84,17 @@ struct KeyFetcher: KeyFetching {
     let route: OutboundRoute
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
-        do {
-            let response = try await fetcher.get(
+        let response: HTTPCallResponse
+        do throws(HTTPCallError) {
+            response = try await fetcher.get(
                 url, for: .issuerKeys, timeout: timeout, maximumBytes: maximumBytes, via: route)
-            guard response.status == 200 else {
-                throw FetchError(code: "fetch.status", message: "response status \(response.status)")
-            }
-            return response.body
-        } catch let failure as HTTPCallError {
-            throw FetchError(code: failure.code, message: failure.message)
-        } catch let error as FetchError {
-            throw error
         } catch {
-            throw FetchError(code: "fetch.failed", message: "\(error)")
+            throw FetchError(code: error.code, message: error.message)
         }
+        guard response.status == 200 else {
+            throw FetchError(code: "fetch.status", message: "response status \(response.status)")
+        }
+        return response.body
     }
 }
 

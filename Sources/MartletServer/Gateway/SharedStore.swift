@@ -67,8 +67,8 @@ package final class SharedStore: Sendable {
     private let limitWait: Duration
 
     private init(
-        _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient?,
-        seal: StoreSeal? = nil, copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock,
+        _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient? = nil,
+        seal: StoreSeal? = nil, copies: SessionCache? = nil, subscriber: RedisSubscriber? = nil, clock: Clock,
         invalidator: CacheInvalidator, limitWait: Duration = .zero, logger: Logger? = nil
     ) {
         self.limitWait = limitWait
@@ -122,8 +122,8 @@ package final class SharedStore: Sendable {
         switch blueprint.store {
         case .memory:
             return SharedStore(
-                label, values: MemoryStore(clock: services.clock), sessions: MemorySessions(), redis: nil,
-                copies: nil, subscriber: nil, clock: services.clock, invalidator: invalidator)
+                label, values: MemoryStore(clock: services.clock), sessions: MemorySessions(),
+                clock: services.clock, invalidator: invalidator)
         case .redis(let url):
             do throws(StoreError) {
                 let client = try RedisClient(
@@ -149,7 +149,7 @@ package final class SharedStore: Sendable {
                     limitWait: blueprint.configuration.store.timeouts.sharedLimit,
                     logger: services.logger.with(("component", "limits")))
             } catch {
-                throw StartError(code: error.code, message: error.message, exit: .configuration)
+                throw StartError(error, exit: .configuration)
             }
         }
     }
@@ -157,8 +157,8 @@ package final class SharedStore: Sendable {
     /// This process's memory, which is only read. Attempts to log in are no attempts then, and nothing is used up.
     func readOnlyMemory(_ clock: Clock) -> SharedStore {
         SharedStore(
-            label, values: ReadOnlyStore(values, clock: clock), sessions: sessions, redis: nil, copies: nil,
-            subscriber: nil, clock: clock, invalidator: invalidator)
+            label, values: ReadOnlyStore(values, clock: clock), sessions: sessions, clock: clock,
+            invalidator: invalidator)
     }
 
     private static func seal(_ store: StoreConfiguration, _ services: Services) -> StoreSeal? {

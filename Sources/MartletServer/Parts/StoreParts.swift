@@ -43,12 +43,8 @@ struct AccountsPart: GatewayPart {
             let life = accounts.store.life
             if let keys { try await keys.verify(in: life) } else { try await GrantKeys.verifyNone(in: life) }
         } catch {
-            if error.code == .accountsKeyMissing {
-                throw StartError(code: error.code, message: error.message, exit: .configuration)
-            }
-            guard accounts.isRemote else {
-                throw StartError(code: error.code, message: error.message, exit: .unavailable)
-            }
+            if error.code == .accountsKeyMissing { throw StartError(error, exit: .configuration) }
+            guard accounts.isRemote else { throw StartError(error, exit: .unavailable) }
             // The store has logged its own outages.
             if error.kind != .unavailable {
                 gateway.services.logger.error(
