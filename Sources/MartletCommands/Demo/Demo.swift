@@ -133,7 +133,7 @@ struct Demo {
     func stop() async {
         let sockets = gateway.addresses.filter { $0.hasPrefix("unix:") }
         await gateway.drain()
-        await DemoSimulators.stop(simulatorLoops)
+        await SimulatorListener.stop(simulatorLoops)
         folder.remove()
         for socket in sockets { unsafe unlink(String(socket.dropFirst(5))) }
     }

@@ -10,66 +10,69 @@ internal import MartletSimulator
 
 /// The simulated Apple, the simulated WeChat and the receiver of a webhook, each on its own loopback port.
 struct DemoSimulators {
-    private static let drainTimeout = Duration.milliseconds(300)
-
     let apple: AppleSimulator
     let appleURL: String
     let weChatURL: String
     /// Where the webhook receives events.
     let webhookURL: String
-    private let sockets: [(name: String, sockets: [[ListenerSocket]])]
+    private let listeners: [SimulatorListener]
 
     /// Generates keys and binds ports; requests are not served yet.
     /// - Parameter authority: the PEM file of the certificate authority to trust for notifications; `nil`: the system's.
     init(authority: String?) throws(StartError) {
         let client = try SimulatorClient(authority: authority)
-        do throws(CryptoError) {
-            apple = try AppleSimulator(clock: .system)
-        } catch {
-            throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)
-        }
-        let weChat = WeChatSimulator(apps: DemoConfiguration.apps, clock: .system)
-        let (appleEndpoints, weChatEndpoints) = (
-            AppleSimulatorEndpoints(apple, http: client), WeChatSimulatorEndpoints(weChat)
-        )
+        apple = try AppleSimulator.ofCommand()
+        let weChat = WeChatSimulatorEndpoints(WeChatSimulator(apps: DemoConfiguration.apps, clock: .system))
         let webhook = DemoWebhook(clock: .system)
-        var listeners = (apple: Listeners(), weChat: Listeners(), webhook: Listeners())
-        sockets = [
-            (
-                "martlet-apple",
-                try listeners.apple.open(
-                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await appleEndpoints.handle($0) }))
-            ),
-            (
-                "martlet-wechat",
-                try listeners.weChat.open(
-                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await weChatEndpoints.handle($0) }))
-            ),
-            (
-                "martlet-webhook",
-                try listeners.webhook.open(
-                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await webhook.handle($0) }))
-            ),
-        ]
-        appleURL = "http://\(listeners.apple.addresses.first?.description ?? "")"
-        weChatURL = "http://\(listeners.weChat.addresses.first?.description ?? "")"
-        webhookURL = "http://\(listeners.webhook.addresses.first?.description ?? "")\(DemoWebhook.path)"
+        let opened = (
+            apple: try Self.listener("martlet-apple", AppleSimulatorEndpoints(apple, http: client).handle),
+            weChat: try Self.listener("martlet-wechat", weChat.handle),
+            webhook: try Self.listener("martlet-webhook") { await webhook.handle($0) }
+        )
+        listeners = [opened.apple, opened.weChat, opened.webhook]
+        appleURL = "http://\(opened.apple.address)"
+        weChatURL = "http://\(opened.weChat.address)"
+        webhookURL = "http://\(opened.webhook.address)\(DemoWebhook.path)"
     }
 
-    /// A free port, for this machine alone.
-    private static let anyPort = ListenerConfiguration(
-        address: Located(.ip(host: "127.0.0.1", port: 0), at: SourceLocation(file: "demo", line: 1, column: 1)),
-        reusePort: false)
+    /// On a free port, for this machine alone.
+    private static func listener(
+        _ name: String, _ handler: @escaping LocalHandler
+    ) throws(StartError) -> SimulatorListener {
+        let location = SourceLocation(file: "demo", line: 1, column: 1)
+        return try SimulatorListener(name, at: Located(.ip(host: "127.0.0.1", port: 0), at: location), handler)
+    }
 
     func start(_ gateway: Gateway) throws(StartError) -> [LoopGroup] {
-        var groups: [LoopGroup] = []
-        for (name, sockets) in sockets {
-            groups.append(
-                try LoopGroup(
-                    name, snapshot: gateway.graph.snapshot, sockets: sockets, resolved: [], services: gateway.services,
-                    connections: ConnectionLimit(), log: NoAccessLog()))
+        try listeners.map { (listener) throws(StartError) in
+            try listener.start(gateway.graph.snapshot, gateway.services)
         }
-        return groups
+    }
+}
+
+/// The listener of a simulator, or of the receiver of a webhook.
+struct SimulatorListener {
+    private static let drainTimeout = Duration.milliseconds(300)
+
+    /// With the port that the system chose.
+    let address: String
+    private let name: String
+    private let sockets: [[ListenerSocket]]
+
+    /// Binds the address; requests are not served yet.
+    init(_ name: String, at address: Located<SocketAddress>, _ handler: @escaping LocalHandler) throws(StartError) {
+        var listeners = Listeners()
+        sockets = try listeners.open(
+            [ListenerConfiguration(address: address, reusePort: false)], loops: 1,
+            role: .local(ListenerHandler { await handler($0) }))
+        self.name = name
+        self.address = listeners.addresses.first?.description ?? ""
+    }
+
+    func start(_ snapshot: Snapshot, _ services: Services) throws(StartError) -> LoopGroup {
+        try LoopGroup(
+            name, snapshot: snapshot, sockets: sockets, resolved: [], services: services,
+            connections: ConnectionLimit(), log: NoAccessLog())
     }
 
     /// Waits for requests in progress and stops the loops.
@@ -79,8 +82,21 @@ struct DemoSimulators {
     }
 }
 
+extension AppleSimulator {
+    /// - Parameter developers: without any, a key is generated for one.
+    static func ofCommand(
+        _ developers: [DeveloperKey] = [], refreshesPerDay: Int? = nil
+    ) throws(StartError) -> AppleSimulator {
+        do throws(CryptoError) {
+            return try AppleSimulator(clock: .system, developers: developers, refreshesPerDay: refreshesPerDay)
+        } catch {
+            throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)
+        }
+    }
+}
+
 /// Discards the access log of the simulators.
-struct NoAccessLog: AccessLogging {
+private struct NoAccessLog: AccessLogging {
     let format = AccessFormat.text
     func take(_ lines: inout ByteBuffer) { lines.removeAll() }
 }

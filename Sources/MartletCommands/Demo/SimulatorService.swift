@@ -1,8 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletCrypto
 internal import MartletDecisions
-internal import MartletIO
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletResponder
@@ -11,8 +9,6 @@ internal import MartletSimulator
 
 /// A standalone simulator on its own listener, without a gateway.
 struct SimulatorService {
-    private static let drainTimeout = Duration.milliseconds(300)
-
     /// The `base_url` for a gateway's configuration.
     let url: String
     private let loops: LoopGroup
@@ -20,23 +16,17 @@ struct SimulatorService {
 
     /// Binds the listener and starts serving.
     init(_ kind: SimulateCommand.Kind, at address: SocketAddress) throws(StartError) {
-        let handler = try Self.handler(kind)
         let location = SourceLocation(file: "--listen", line: 1, column: 1)
-        var listeners = Listeners()
-        let sockets = try listeners.open(
-            [ListenerConfiguration(address: Located(address, at: location), reusePort: false)], loops: 1,
-            role: .local(ListenerHandler { await handler($0) }))
-        url = "http://\(StartBanner.reachable(listeners.addresses.first?.description ?? ""))"
+        let listener = try SimulatorListener(
+            "martlet-simulator", at: Located(address, at: location), try Self.handler(kind))
+        url = "http://\(StartBanner.reachable(listener.address))"
         services = try Services.ofCommand()
-        loops = try LoopGroup(
-            "martlet-simulator", snapshot: try Self.snapshot(services), sockets: sockets, resolved: [],
-            services: services, connections: ConnectionLimit(), log: NoAccessLog())
+        loops = try listener.start(try Self.snapshot(services), services)
     }
 
     /// Waits for requests in progress and stops.
     func stop() async {
-        loops.drain(until: Clock.system.monotonicTime + Self.drainTimeout)
-        await loops.join()
+        await SimulatorListener.stop([loops])
         services.shutdown()
     }
 
@@ -44,19 +34,11 @@ struct SimulatorService {
         switch kind {
         case .apple(let developers):
             let client = try SimulatorClient()
-            do throws(CryptoError) {
-                let endpoints = AppleSimulatorEndpoints(
-                    try AppleSimulator(
-                        clock: .system, developers: developers.keys.map(\.key),
-                        refreshesPerDay: developers.refreshesPerDay),
-                    http: client)
-                return { await endpoints.handle($0) }
-            } catch {
-                throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)
-            }
+            let simulator = try AppleSimulator.ofCommand(
+                developers.keys.map(\.key), refreshesPerDay: developers.refreshesPerDay)
+            return AppleSimulatorEndpoints(simulator, http: client).handle
         case .weChat(let apps):
-            let endpoints = WeChatSimulatorEndpoints(WeChatSimulator(apps: apps.map(\.app), clock: .system))
-            return { await endpoints.handle($0) }
+            return WeChatSimulatorEndpoints(WeChatSimulator(apps: apps.map(\.app), clock: .system)).handle
         }
     }
 
