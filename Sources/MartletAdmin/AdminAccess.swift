@@ -32,7 +32,6 @@ package struct AdminAccess: Sendable {
         self.isPrivate = isPrivate
     }
 
-    /// Whether a credential is configured.
     var isConfigured: Bool { token != nil || acceptsCertificates }
 
     /// The rejection of a request; `nil` if it is allowed.

@@ -134,7 +134,6 @@ package final class AdminEndpoints: Sendable {
 struct AdminProblem: Error {
     let status: Int
     let code: String
-    /// The value of `Allow`.
     var allow: String?
     var members: JSONObject = [:]
 

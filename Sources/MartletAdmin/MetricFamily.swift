@@ -75,7 +75,6 @@ struct MetricsSource {
 
     subscript<Value>(dynamicMember path: KeyPath<AdminReport, Value>) -> Value { report[keyPath: path] }
 
-    /// What all loops have counted.
     var loops: LoopReport { traffic.counts }
 
     var redis: RedisStatus? {

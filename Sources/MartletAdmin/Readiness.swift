@@ -101,7 +101,6 @@ package struct Readiness: Sendable {
         state = .unavailable
     }
 
-    /// Whether a load balancer should send requests.
     var isServing: Bool { state.isServing }
 
     private static func exception(_ onError: StoreConfiguration.OnError) -> String {

@@ -20,7 +20,6 @@ struct AdminTarget: Sendable {
     /// Whether the listener is known to require a client certificate, which commands do not have.
     var requiresCertificate = false
 
-    /// For messages.
     var name: String { socket.map { "unix:\($0)" } ?? url }
 
     var fields: [(name: String, value: String)] {
@@ -50,12 +49,10 @@ struct AdminAddress {
     static let configurationExit = "the configuration has no admin listener, or admin: in it has errors"
     private static let tokenVariable = "MARTLET_ADMIN_TOKEN_FILE"
 
-    /// Whether the gateway is named.
     var isGiven: Bool { address != nil }
 
     /// Whether its documents are printed as they are.
     let printsJSON: Bool
-    /// Whether the configuration is named.
     private let isNamed: Bool
     private let path: String
     private let address: String?

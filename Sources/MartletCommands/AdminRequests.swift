@@ -33,7 +33,6 @@ struct AdminRequests {
         return document
     }
 
-    /// The same, unless it is printed as it is.
     func shown(
         _ path: String, with member: String, method: String = "GET", json: JSONObject? = nil
     ) throws(StartError) -> JSONObject? {

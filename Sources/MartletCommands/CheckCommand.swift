@@ -77,7 +77,6 @@ struct CheckCommand: Command {
         if format == .text { Output.line(TerminalText.escaped(finding.description)) }
     }
 
-    /// The file's text, for excerpts on a terminal.
     private var source: String {
         guard Terminal.error.isTerminal, path != "-" else { return "" }
         let text = try? ArgumentFile.readWhole(path, "the configuration", limit: ConfigurationText.limit)

@@ -60,7 +60,6 @@ struct ClaimArgument: Equatable {
         }
     }
 
-    /// The texts between commas.
     private static func texts(_ text: String) -> [String] {
         var texts = [""]
         var isEscaped = false

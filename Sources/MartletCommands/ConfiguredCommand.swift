@@ -13,7 +13,6 @@ struct ConfiguredCommand {
         self.registry = registry
     }
 
-    /// Reads the configuration, and passes it to the command.
     func run(
         _ body: (Blueprint, Services) async throws(StartError) -> ExitCode
     ) async throws(StartError) -> ExitCode {

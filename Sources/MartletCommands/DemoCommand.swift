@@ -12,7 +12,6 @@ struct DemoCommand: Command {
     private let isSecure: Bool
     private let registry: ProviderRegistry
 
-    /// - Throws: `UsageError` for an invalid address.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         listen = options["listen"]
         isSecure = options.has("tls")

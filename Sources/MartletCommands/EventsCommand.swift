@@ -25,7 +25,6 @@ struct EventsCommand: Command {
     private let action: Action
     private let command: ConfiguredCommand
 
-    /// - Throws: `UsageError` for what is no id of an event.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         command = ConfiguredCommand(options, program.registry)
         guard options.words.first == "resend" else {

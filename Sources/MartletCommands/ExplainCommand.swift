@@ -11,7 +11,6 @@ internal import MartletServer
 ///
 /// Nothing is sent to an upstream. The session store and the account store are read, but not changed.
 struct ExplainCommand: Command {
-    /// Path and query.
     let target: String
     let method: String
     /// `nil` if it is given as `--header`, or not at all.

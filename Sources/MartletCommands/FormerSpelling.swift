@@ -7,7 +7,6 @@ struct FormerSpelling {
         "--config", "-c", "--admin", "--address", "--token-file", "--subject",
     ]
 
-    /// How it is called now.
     let note: String
     let arguments: [String]
     /// The exit code for what does not exist.

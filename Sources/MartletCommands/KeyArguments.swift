@@ -25,7 +25,6 @@ struct KeyArguments: Sendable {
     let word: String
     let action: Action
 
-    /// - Throws: `UsageError` for a value that cannot be used.
     init(_ options: Options) throws(Options.UsageError) {
         let ids = options.words.dropFirst()
         word = options.words.first ?? ""

@@ -12,7 +12,6 @@ struct KeyCommand: Command {
     private let provider: String?
     private let asJSON: Bool
 
-    /// - Throws: `UsageError` unless the arguments are those of an action.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         arguments = try KeyArguments(options)
         command = ConfiguredCommand(options, program.registry)

@@ -11,7 +11,6 @@ struct ManCommand: Command {
     private let page: String
     private let program: Program
 
-    /// - Throws: `UsageError` for an unknown page.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         page = options.words.first ?? Self.pages[0]
         self.program = program

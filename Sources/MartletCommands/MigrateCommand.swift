@@ -138,7 +138,6 @@ struct MigrateCommand: Command {
         let store: IdentityTransferStore
         let provider: String
         let transferring: any Transferring
-        /// The team whose key is configured.
         let team: String
         let clock: Clock
     }

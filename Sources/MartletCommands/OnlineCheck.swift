@@ -14,9 +14,7 @@ struct OnlineFinding: Sendable, CustomStringConvertible {
     let subject: String
     /// `nil` if the check passed.
     var failure: ErrorCode?
-    /// One line without secrets.
     var detail: String
-    /// Whether it works and should be changed.
     var isWarning = false
 
     var isHealthy: Bool { failure == nil }

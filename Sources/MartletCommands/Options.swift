@@ -6,7 +6,6 @@ internal import MartletConfig
 struct Options: Sendable {
     private var values: [String: [String]] = [:]
     private var flags: Set<String> = []
-    /// The arguments that are not options, in order: the names of subcommands first.
     private(set) var words: [String] = []
 
     /// Invalid arguments, or a request for help.
@@ -87,7 +86,6 @@ struct Options: Sendable {
 
     subscript(name: String) -> String? { values[name]?.last }
     func has(_ flag: String) -> Bool { flags.contains(flag) }
-    /// Every value of a repeatable option, in order.
     func all(_ name: String) -> [String] { values[name] ?? [] }
 
     /// The value of `--limit`.

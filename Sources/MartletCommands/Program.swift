@@ -87,7 +87,6 @@ package struct Program: Sendable {
         }
     }
 
-    /// Reports an unknown command, with the one that was probably meant.
     static func unknown(_ command: String) -> ExitCode {
         let name = TerminalText.name(command).map { " '\($0)'" } ?? ""
         let hint = Suggestion.phrase(for: command, among: commands.map { $0.grammar.name })

@@ -5,15 +5,12 @@ internal import MartletDecisions
 struct RunSteps {
     enum Event: Equatable {
         case signal(Signals.Signal)
-        /// The gateway serves.
         case started
         case startFailed
         /// A cancelled start did not end in time.
         case startOverdue
-        /// A successor serves.
         case handedOver
         case drained
-        /// Files that the configuration names have changed.
         case filesChanged
     }
 
@@ -21,16 +18,13 @@ struct RunSteps {
         case reload
         /// Reads the files that the configuration names again, with the same configuration text.
         case readFiles
-        /// Opens log files again, the audit log too.
         case reopenFiles
         case takeOver
         case rejectTakeOver
         /// Cancels the start and waits for it briefly.
         case cancelStart(signal: Int32)
         case drain(signal: Int32)
-        /// Ends with exit code 0.
         case end
-        /// Ends with the error of the start.
         case fail
         case exit(status: Int32)
     }

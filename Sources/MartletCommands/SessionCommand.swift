@@ -16,7 +16,6 @@ struct SessionCommand: Command {
     }
 
     private struct Filter {
-        /// Only sessions that this provider created.
         let provider: String?
         let limit: Int
         /// The session behind which the list starts.
@@ -150,7 +149,6 @@ struct SessionCommand: Command {
         report()
     }
 
-    /// Prints what has ended.
     private func report() {
         let (subject, id): (String?, String?)
         switch action {
@@ -168,7 +166,6 @@ struct SessionCommand: Command {
         Output.line(String(decoding: JSON.write(ended), as: UTF8.self))
     }
 
-    /// Prints a list, if there is one.
     private func show(_ sessions: ArraySlice<JSONObject>?) -> Bool {
         guard let sessions else { return false }
         var array = JSONArrayPrinter()

@@ -12,7 +12,6 @@ package enum Signals {
         case reload
         /// SIGUSR1: opens log files again.
         case reopen
-        /// SIGUSR2: starts the current program file as a successor.
         case takeOver
     }
 

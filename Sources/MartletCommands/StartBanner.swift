@@ -3,14 +3,12 @@ internal import MartletServer
 
 /// What `martlet run` prints on a terminal when it serves: addresses to open, and what the configuration has.
 struct StartBanner {
-    /// The addresses of listeners, as URLs where they can be opened.
     let listeners: [String]
     let dashboard: String?
     let file: String
     let routes: [String]
     let providers: [String]
     let upstreams: [String]
-    /// The store's URL without credentials.
     let store: String
 
     private static let maximumNames = 6

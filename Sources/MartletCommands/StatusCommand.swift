@@ -31,7 +31,6 @@ struct StatusCommand: Command {
         TerminalText.escaped(object[name]?.string ?? "")
     }
 
-    /// Version, state and age, in a line.
     private static func summary(_ status: JSONObject) -> String {
         let state = text(status, "state")
         let style: Terminal.Style = state == "ready" ? .green : state == "degraded" ? .yellow : .red

@@ -52,9 +52,7 @@ struct UserAdministration {
     private static let pageSize = 500
 
     let accounts: AccountStore
-    /// Validates names and hashes passwords.
     let maker: any UserCreating
-    /// The provider's name in `providers:`.
     let provider: String
     let clock: Clock
     /// Ends sessions of running gateways; `nil` if they are not in a shared store.
@@ -311,7 +309,6 @@ struct UserAdministration {
 }
 
 extension UserThrottling {
-    /// Why logins are rejected, and until when.
     fileprivate func text(at now: UnixTime) -> String {
         var parts: [String] = []
         if let remaining {

@@ -16,7 +16,6 @@ struct UserCommand: Command {
     private let filter: UserAdministration.Filter
     private let isVerified: Bool
 
-    /// - Throws: `UsageError` for a limit that is no number.
     init(_ options: Options, _ program: Program) throws(Options.UsageError) {
         action = options.words.first.flatMap(UserAdministration.Action.init) ?? .list
         filter = UserAdministration.Filter(

@@ -8,7 +8,6 @@ struct CPUQuota {
     /// The content of a file; `nil` if it cannot be read.
     let read: (String) -> String?
 
-    /// Of this process.
     static var processors: Int? {
         guard let groups = SystemInformation.text(of: "/proc/self/cgroup"),
             let mounts = SystemInformation.text(of: "/proc/self/mountinfo")

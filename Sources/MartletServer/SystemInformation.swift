@@ -10,7 +10,6 @@ package enum SystemInformation {
         }
     }
 
-    /// Processors that this process may be scheduled on.
     static var usableProcessors: Int { Int(martlet_usable_processors()) }
 
     /// Raises the soft limit of open descriptors to the hard limit.

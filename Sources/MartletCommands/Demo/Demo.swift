@@ -81,7 +81,6 @@ struct Demo {
         }
     }
 
-    /// Adds the user that the page mentions.
     private static func addUser(_ gateway: Gateway) async throws(StartError) {
         let graph = gateway.graph
         guard let maker = graph.providers.compactMap(\.userCreating).first, let accounts = graph.accounts?.store else {

@@ -20,14 +20,11 @@ struct DemoConfiguration {
     let listen: String
     /// Under which browsers reach it; `nil`: no pages.
     let origin: String?
-    /// The base URLs of the simulated Apple and the simulated WeChat.
     let apple: String
     let weChat: String
-    /// Where events are sent.
     let webhook: String
     /// The key that signs them.
     let webhookSecret: String
-    /// The folder of the account store.
     let folder: String
     let appleKeyFile: String
     let accountKeyFile: String

@@ -15,16 +15,12 @@ struct DemoPage {
         case login = "login.json"
     }
 
-    /// The listener's address, as the gateway reports it.
     let gateway: String
     /// Under which browsers reach the gateway; `nil`: its pages are off.
     let origin: String?
     let admin: String
-    /// The base URL of the simulated Apple.
     let apple: String
-    /// The base URL of the simulated WeChat.
     let weChat: String
-    /// Where the receiver of the webhook lists the events.
     let webhook: String
     /// The folder with the tokens, in which commands store responses for later commands.
     let folder: String
@@ -232,14 +228,12 @@ struct DemoPage {
         "$(grep -o '\(kind.prefix)[^\"]*' \(folder)/\(name))"
     }
 
-    /// A login at the simulated Apple, with a code.
     private func login(of subject: String) -> String {
         post(
             "\(apple)/simulator/token",
             #"{"audience": "\#(DemoConfiguration.audience)", "subject": "\#(subject)", "code": true}"#)
     }
 
-    /// The identity token and the code of a stored login.
     private func credential(_ name: String) -> String {
         "-d \"identity_token=$(grep -o 'eyJ[^\"]*' \(folder)/\(name))\" "
             + "-d \"authorization_code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""

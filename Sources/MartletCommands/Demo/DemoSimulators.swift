@@ -13,7 +13,6 @@ struct DemoSimulators {
     let apple: AppleSimulator
     let appleURL: String
     let weChatURL: String
-    /// Where the webhook receives events.
     let webhookURL: String
     private let listeners: [SimulatorListener]
 
@@ -75,7 +74,6 @@ struct SimulatorListener {
             connections: ConnectionLimit(), log: NoAccessLog())
     }
 
-    /// Waits for requests in progress and stops the loops.
     static func stop(_ groups: [LoopGroup]) async {
         for group in groups { group.drain(until: Clock.system.monotonicTime + drainTimeout) }
         for group in groups { await group.join() }

@@ -9,7 +9,6 @@ internal import MartletSimulator
 
 /// A standalone simulator on its own listener, without a gateway.
 struct SimulatorService {
-    /// The `base_url` for a gateway's configuration.
     let url: String
     private let loops: LoopGroup
     private let services: Services
@@ -24,7 +23,6 @@ struct SimulatorService {
         loops = try listener.start(try Self.snapshot(services), services)
     }
 
-    /// Waits for requests in progress and stops.
     func stop() async {
         await SimulatorListener.stop([loops])
         services.shutdown()

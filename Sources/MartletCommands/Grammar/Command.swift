@@ -6,7 +6,6 @@ internal import MartletServer
 protocol Command: Sendable {
     /// Its arguments, help and examples.
     static var grammar: CommandGrammar { get }
-    /// Whether it runs until a signal ends it.
     static var servesUntilSignal: Bool { get }
     /// Whether it uses sockets that the process was started with.
     static var inheritsSockets: Bool { get }

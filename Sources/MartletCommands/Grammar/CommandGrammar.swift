@@ -18,9 +18,7 @@ struct CommandGrammar: Sendable {
     }
 
     let name: String
-    /// One line for lists of commands, without a period.
     let summary: String
-    /// Paragraphs for its page of help, separated by empty lines.
     var details = ""
     var arguments: [CommandArgument] = []
     var options: [CommandOption] = []
@@ -32,7 +30,6 @@ struct CommandGrammar: Sendable {
     var exits: KeyValuePairs<ExitCode, String> = [:]
     /// Whether an argument may be a secret, which error messages must not repeat.
     var isSilent = false
-    /// Whether it is for the program itself, and in no list.
     var isHidden = false
 
     init(_ name: String, _ summary: String) {
@@ -40,7 +37,6 @@ struct CommandGrammar: Sendable {
         self.summary = summary
     }
 
-    /// A grammar that is changed by the closure.
     init(_ name: String, _ summary: String, _ change: (inout CommandGrammar) -> Void) {
         self.init(name, summary)
         change(&self)
@@ -72,7 +68,6 @@ struct CommandGrammar: Sendable {
 enum ValueKind: Sendable, Equatable {
     case file, folder, url, address, number, duration
     case choice([String])
-    /// The name of a command.
     case command
     /// Any text, though these words have a meaning.
     case words([String])
@@ -93,7 +88,6 @@ struct CommandOption: Sendable {
     /// The letter of its short form: `c` of `-c`.
     var letter: String?
 
-    /// An option without a value.
     static func flag(_ name: String, _ summary: String) -> Self {
         Self(name: name, placeholder: nil, kind: .text, summary: summary)
     }

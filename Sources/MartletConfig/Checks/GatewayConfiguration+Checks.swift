@@ -115,7 +115,6 @@ extension GatewayConfiguration {
 }
 
 extension SessionsConfiguration {
-    /// Whether the sign-in endpoints are at a host.
     func serves(_ host: String) -> Bool {
         hosts.isEmpty
             || hosts.contains { pattern in

@@ -52,7 +52,6 @@ struct ReferenceCheck {
         routes = reader.node("routes")?.elements ?? []
     }
 
-    /// Records every undefined name.
     mutating func run(_ diagnostics: inout Diagnostics) {
         for (index, route) in routes.enumerated() where route.entries != nil {
             let title = "route \((try? route["name"]?.text()).map { quoted($0) } ?? "number \(index + 1)")"
@@ -65,7 +64,6 @@ struct ReferenceCheck {
         }
     }
 
-    /// Warns of providers and upstreams that no route uses.
     func warnOfUnused(_ diagnostics: inout Diagnostics) {
         upstreams.warnOfUnused(&diagnostics)
         providers.warnOfUnused(&diagnostics)

@@ -118,7 +118,6 @@ extension ConfigurationReader {
         error(.configConflictingKeys, at: node.location, "'\(other)' and '\(key)' are both given in \(title)")
     }
 
-    /// Records an error for a list without elements.
     mutating func checkNotEmpty(_ key: String) {
         if node(key)?.elements?.isEmpty == true { reject(key, .configBadValue, "must not be empty") }
     }

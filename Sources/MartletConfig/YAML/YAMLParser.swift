@@ -37,7 +37,6 @@ struct YAMLError: Error {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let input: UnsafeMutableBufferPointer<UInt8>
 
-    /// Copies the text.
     init(_ bytes: [UInt8]) throws(YAMLError) {
         unsafe input = .allocate(capacity: max(bytes.count, 1))
         _ = unsafe input.initialize(from: bytes)

@@ -33,7 +33,6 @@ package struct AuditPlan: Sendable {
         self.configuration = configuration
     }
 
-    /// Where its events go.
     fileprivate func destinations(_ services: Services, route: OutboundRoute) -> AuditLog.Plan {
         var plan = AuditLog.Plan(key: key)
         plan.file = configuration.file?.value.text

@@ -18,7 +18,6 @@ extension ExplanationPage {
         }
     }
 
-    /// The limits as lines; none for a route without limits.
     var limitLines: [String] {
         var lines = rateLimits.map { limit in
             let keys = limit.keys.map(\.text).joined(separator: ", ")

@@ -60,7 +60,6 @@ final class ExplanationLimit: Sendable {
 
     private let running = Lock(0)
 
-    /// - Returns: whether another one may begin.
     func begin() -> Bool {
         running.withLock { running in
             guard running < ExplanationLimit.maximum else { return false }

@@ -153,7 +153,6 @@ struct BoundListener: Sendable {
         permissions = configuration.socketFile
     }
 
-    /// Closes sockets that were not given to a loop.
     func close() {
         for socket in loopSockets.joined() { CLinux.close(socket.fd) }
     }

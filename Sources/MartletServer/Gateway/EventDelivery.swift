@@ -82,7 +82,6 @@ final class EventDelivery: Sendable {
     /// Records the events of these webhooks from now on.
     func subscribe() { accounts.subscribe(subscriptions) }
 
-    /// Delivers what is recorded.
     func start() {
         let started = deliverers.map { deliverer in Task { await deliverer.run() } }
         tasks.withLock { $0 = started }

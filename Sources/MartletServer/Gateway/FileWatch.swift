@@ -65,7 +65,6 @@ struct WatchedFiles {
 
     var paths: [FilePath] { Array(loaded.keys) }
 
-    /// - Returns: whether the files have to be read again.
     mutating func poll(_ fingerprints: [FilePath: FileFingerprint]) -> Bool {
         // Another configuration, which has just been read.
         guard Set(fingerprints.keys) == Set(loaded.keys) else {

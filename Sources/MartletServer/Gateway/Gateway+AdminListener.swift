@@ -76,7 +76,6 @@ struct AdminListenerPart: GatewayPart {
         await gateway.state.withLock { $0.admin }?.join(within: Gateway.joinTimeout)
     }
 
-    /// Ends the listener, after requests in progress.
     private func drain(_ gateway: Gateway) {
         let (admin, hasSuccessor) = gateway.state.withLock { state in
             if state.ownsFiles { state.adminListeners.removeFiles() }

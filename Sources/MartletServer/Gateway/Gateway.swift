@@ -26,7 +26,6 @@ package final class Gateway: Sendable {
         var inherited = InheritedSockets()
         /// Whether the files of Unix sockets are removed with the listeners; false while another process uses them.
         var ownsFiles = true
-        /// Whether a successor is serving.
         var hasSuccessor = false
         var isDraining = false
         var reloadQueue: ReloadQueue?

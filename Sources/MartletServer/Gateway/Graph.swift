@@ -116,7 +116,6 @@ package struct Graph: Sendable {
             accounts.store, maximumEvents: blueprint.configuration.outbox.maximumRows, services)
     }
 
-    /// The dependencies of providers and endpoints.
     private struct Parts {
         let services: Services
         let store: SharedStore
@@ -299,7 +298,6 @@ package final class IssuerKeysRegistry: Sendable {
 }
 
 extension IssuerKeysPolicy {
-    /// The `jwks:` block.
     init(_ configuration: JWKSConfiguration) {
         self.init(
             ttl: configuration.ttl, maximumStale: configuration.maximumStale,

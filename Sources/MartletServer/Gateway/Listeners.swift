@@ -83,7 +83,6 @@ package struct Listeners: Sendable {
         return try open(configurations, loops: loops, role: role, inherited: &nothing)
     }
 
-    /// Whether an address of a configuration is open.
     func serve(_ address: SocketAddress?) -> Bool { listeners.contains { $0.configured == address } }
 
     private func isOpen(_ listener: BoundListener) -> Bool { listeners.contains { $0.id == listener.id } }

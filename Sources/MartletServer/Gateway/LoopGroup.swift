@@ -65,7 +65,6 @@ package final class LoopGroup: Sendable {
         running.withLock { $0 = threads }
     }
 
-    /// The body of a loop's thread.
     private static func run(_ setup: EventLoop.Setup, _ started: Completion) {
         do {
             var worker = try EventLoop(setup)

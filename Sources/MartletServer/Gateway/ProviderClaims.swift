@@ -9,7 +9,6 @@ struct ProviderClaims {
     private let accepts: [[CredentialSource]]
     /// The keys because of which mails have to be sent.
     private let mailLocations: [SourceLocation]
-    /// The providers whose users register themselves.
     private let registering: Set<String>
     /// Whether a mail proves that a name is its user's address.
     private let provesAddresses: Bool

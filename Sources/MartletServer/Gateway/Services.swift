@@ -29,9 +29,7 @@ package struct Services: Sendable {
     let connections: ConnectionLimit
     /// Has no destinations without `audit:`.
     let audit: AuditLog
-    /// Whether the process uses too much memory.
     let memory = MemoryPressure()
-    /// Logs which endpoints are ejected.
     let ejections: EjectionWatch
     /// Runs the expensive half of TLS handshakes, so that a flood of them does not block the loops.
     let handshakes: ThreadPool

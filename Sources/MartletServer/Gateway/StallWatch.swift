@@ -20,7 +20,6 @@ struct StallWatch: Sendable {
 
     var isStalled: Bool { !stalled.isEmpty }
 
-    /// Whether one of them stands still.
     func isStalled(_ index: Int) -> Bool { stalled.contains(index) }
 
     /// Looks at the loops, each of which should have turned since the last look.

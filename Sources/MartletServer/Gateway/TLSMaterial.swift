@@ -155,7 +155,6 @@ extension TLSIdentityFiles {
 }
 
 extension TLSServerOptions {
-    /// `tls:` of a listener.
     fileprivate init(_ tls: ListenerTLS, offersHTTP2: Bool) {
         self.init(identities: tls.certificates.map { TLSIdentityFiles($0) })
         minimumVersion = tls.minimumVersion == .v13 ? .tls13 : .tls12
@@ -173,7 +172,6 @@ extension TLSServerOptions {
 }
 
 extension TLSClientOptions {
-    /// `tls:` and `protocol:` of an upstream.
     fileprivate init(_ transport: UpstreamTransport) {
         let trust: Trust =
             if !transport.tls.verifies {

@@ -19,7 +19,6 @@ final class Traces: GatewayPart {
             clock: services.clock, logger: logger)
     }
 
-    /// What event loops hand spans to.
     var receiver: any SpanReceiving { exporter }
 
     func lead(_ change: GatewayChange, in gateway: Gateway) {

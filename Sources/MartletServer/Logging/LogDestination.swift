@@ -8,7 +8,6 @@ struct LogDestination: ~Copyable {
     struct Failure: Error, Equatable {
         let reason: String
 
-        /// That of the last failed system call.
         static var last: Failure {
             let number = martlet_errno()
             return Failure(reason: unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)")
@@ -17,7 +16,6 @@ struct LogDestination: ~Copyable {
 
     /// The outcome of writing lines.
     struct Outcome: Equatable {
-        /// How many were lost.
         var lost = 0
         var failure: Failure?
     }
@@ -36,7 +34,6 @@ struct LogDestination: ~Copyable {
         path = nil
     }
 
-    /// Opens a file, or makes it.
     init(path: String) throws(Failure) {
         descriptor = try LogDestination.open(path)
         self.path = path

@@ -96,7 +96,6 @@ package final class LogSink: AccessLogging, LogWriting {
         return isText.exchange(next, ordering: .relaxed) != next
     }
 
-    /// Switches the time that lines of events have.
     func setTime(_ next: EventTime) { time.store(next.rawValue, ordering: .relaxed) }
 
     private static func isText(_ format: LogConfiguration.Format, _ isTerminal: Bool) -> Bool {

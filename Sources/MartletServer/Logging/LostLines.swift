@@ -16,7 +16,6 @@ struct LostLines {
     private var last = MonotonicTime.never
     private var isWriting = true
 
-    /// Whether a loss is not over yet.
     var isOpen: Bool { lines > 0 }
 
     /// Lines were lost.

@@ -66,7 +66,6 @@ struct GatewayChange: Sendable {
 
     var configuration: GatewayConfiguration { next.blueprint.configuration }
 
-    /// Whether the account store goes on, if there is one.
     var keepsAccounts: Bool { next.accounts?.isSame(as: old?.accounts) ?? (old?.accounts == nil) }
 }
 
@@ -86,7 +85,6 @@ final class BackgroundTask: Sendable {
     /// Waits until it has ended, if it was started.
     var value: Void { get async { await task.withLock { $0 }?.value } }
 
-    /// Cancels it, and waits until it has ended.
     func end() async {
         cancel()
         await value

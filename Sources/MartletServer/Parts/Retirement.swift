@@ -9,7 +9,6 @@ final class Retirement: GatewayPart {
         /// Shut down the resources of replaced configurations.
         var tasks: [Int: Task<Void, Never>] = [:]
         var count = 0
-        /// Those that still have work in progress.
         var working: Set<Int> = []
     }
 

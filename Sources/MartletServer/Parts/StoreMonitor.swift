@@ -50,7 +50,6 @@ final class StoreMonitor: GatewayPart {
         }
     }
 
-    /// Reads how much memory the process uses, for all loops.
     private func watchMemory(_ configuration: OverloadConfiguration?, _ services: Services) {
         let memory = services.memory
         guard configuration != nil || memory.isOver else { return }

@@ -85,7 +85,6 @@ package struct InheritedSockets: Sendable {
         return groups.remove(at: index).descriptors
     }
 
-    /// Closes the sockets that the configuration does not use.
     mutating func closeUnused() {
         for descriptor in groups.flatMap(\.descriptors) { close(descriptor) }
         groups = []

@@ -89,7 +89,6 @@ struct HealthRoster: Sendable {
 }
 
 extension UpstreamConfiguration {
-    /// The endpoints that are probed, and how.
     fileprivate func probes(
         _ check: HealthCheckConfiguration, _ addresses: [EndpointIdentity: [SocketEndpoint]]
     ) -> [(EndpointIdentity, ProbeRequest)] {

@@ -18,7 +18,6 @@ struct MirrorRoster: Sendable {
 
     var isEmpty: Bool { upstreams.isEmpty }
 
-    /// What copies are sent to.
     var targets: [MirrorTarget] {
         upstreams.map { upstream in
             var target = MirrorTarget(upstream.name.value)

@@ -11,7 +11,6 @@ final class Mirrors: Sendable {
 
     init(logger: Logger) { self.logger = logger }
 
-    /// What event loops hand copies to.
     var receiver: any MirrorReceiving { sender }
 
     /// The counters of each upstream that gets copies, by name.

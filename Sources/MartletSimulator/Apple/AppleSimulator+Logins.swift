@@ -50,7 +50,6 @@ extension AppleSimulator {
         return claims["is_private_email"] == "true" || claims["is_private_email"] == true
     }
 
-    /// The identity token of a response of `/auth/token`.
     func mint(_ exchanged: ExchangedToken, accessToken: String) throws(CryptoError) -> String {
         var token = token(audience: "", subject: "")
         let times = token.claims

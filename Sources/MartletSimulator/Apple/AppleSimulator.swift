@@ -59,7 +59,6 @@ package final class AppleSimulator: Sendable {
 
     /// Three published RSA keys, like Apple's.
     package var keys: [SimulatedKey] { signing.keys }
-    /// The one that signs by default.
     var key: SimulatedKey { signing.key }
     /// A published P-256 key; only gateways that allow ES256 use it.
     package var ellipticKey: SimulatedKey { signing.ellipticKey }

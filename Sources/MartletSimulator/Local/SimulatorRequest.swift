@@ -4,7 +4,6 @@ internal import MartletResponder
 /// Why a request to a simulator's own endpoints is rejected.
 struct RequestError: Error {
     let type: ProblemType
-    /// One line for the client.
     let message: String
     /// The allowed methods, if another one was used.
     let allow: String?
@@ -20,7 +19,6 @@ struct RequestError: Error {
     }
 }
 
-/// The response of a simulator's own endpoint.
 func handling(
     _ request: LocalRequest, _ body: (LocalRequest) throws(RequestError) -> LocalResponse
 ) -> LocalResponse {

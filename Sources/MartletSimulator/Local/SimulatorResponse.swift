@@ -27,7 +27,6 @@ extension LocalResponse {
     /// A JSON object, followed by a newline.
     static func json(_ status: Int, _ object: JSONObject) -> LocalResponse { json(status, JSON.write(object) + [0x0A]) }
 
-    /// An RFC 9457 problem document.
     static func problem(
         _ type: ProblemType, _ request: LocalRequest, _ detail: String, allow: String? = nil
     ) -> LocalResponse {

@@ -123,7 +123,6 @@ package final class WeChatSimulator: Sendable {
         state.withLock { $0.faults[path, default: []] += all }
     }
 
-    /// How often each path was called.
     var calls: [String: Int] { state.withLock { $0.calls } }
 
     // MARK: For the endpoints
@@ -150,7 +149,6 @@ package final class WeChatSimulator: Sendable {
         return try outcome.get()
     }
 
-    /// Issues an access token and a refresh token.
     func grant(_ code: Code) throws(CryptoError) -> (token: String, grant: Grant) {
         let (token, refreshToken) = (try Self.makeToken(), try Self.makeToken())
         let now = clock.unixTime

@@ -46,7 +46,6 @@ struct RequestConditionBlock: KeyedBlock {
             ], \.test),
     ]
 
-    /// Reads the list under a key; errors are recorded.
     static func read(
         _ source: RequestConditionConfiguration.Source, _ key: String, _ reader: inout ConfigurationReader
     ) -> [RequestConditionConfiguration] {

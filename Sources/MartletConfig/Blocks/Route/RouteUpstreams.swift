@@ -27,7 +27,6 @@
         }
     }
 
-    /// Reads the list; errors are recorded.
     static func read(_ reader: inout ConfigurationReader) -> [SplitShare] {
         let shares = reader.blocks("split", as: Self.self).map(\.value)
         guard shares.count == reader.node("split")?.elements?.count else { return shares }

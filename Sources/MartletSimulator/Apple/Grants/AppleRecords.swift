@@ -97,7 +97,6 @@ final class AppleRecords: Sendable {
         }
     }
 
-    /// Issues an access token for moving users.
     func issueMigrationToken(to client: Client) throws(AppleAPIError) -> String {
         let name = try Self.makeName(.accessToken)
         let token = Self.accessToken(client, .migration, issuedAt: clock.unixTime)

@@ -13,7 +13,6 @@ struct AuthorizationCode: Sendable {
     let redirectURI: String?
     /// The `code_challenge` of S256 (RFC 7636 §4.2); `nil` if none was sent.
     let challenge: String?
-    /// The identity token of the exchange.
     let token: ExchangedToken
     /// The user's authorization that the code belongs to.
     let generation: Int

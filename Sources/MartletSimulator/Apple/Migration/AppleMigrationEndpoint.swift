@@ -7,7 +7,6 @@ struct AppleMigrationEndpoint {
     private static let scheme = "Bearer "
 
     let simulator: AppleSimulator
-    /// The value of `Authorization`.
     let authorization: String?
 
     /// The old team sends `sub` and `target`, and gets `transfer_sub`; the new team sends that, and gets its `sub`.

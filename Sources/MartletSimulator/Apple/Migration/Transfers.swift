@@ -20,10 +20,8 @@ struct TeamTransfer: Sendable {
 struct TransferredUser: Sendable {
     let fromTeam: String
     let toTeam: String
-    /// The subject at the old team.
     let subject: String
     let transferSubject: String
-    /// The subject at the new team.
     let newSubject: String
     /// The address at the new team; `nil` for a user who has shared a real one.
     let relayAddress: String?
