@@ -57,9 +57,11 @@ struct AdminListenerPart: GatewayPart {
 
     func follow(_ change: GatewayChange, in gateway: Gateway) {
         guard let endpoints = gateway.state.withLock({ $0.admin == nil ? nil : $0.adminEndpoints }) else { return }
-        recording.start {
-            while !Task.isCancelled {
+        recording.start { [weak gateway] in
+            while !Task.isCancelled, let gateway {
                 await endpoints.recordCounters()
+                // Until here, because the endpoints do not keep what they read.
+                withExtendedLifetime(gateway) {}
                 do { try await Task.sleep(for: AdminEndpoints.interval) } catch { return }
             }
         }
