@@ -153,14 +153,8 @@ extension OpenAPI {
             "Tokens": {
               "type": "object",
               "required": [
-                "access_token",
-                "token_type",
-                "expires_in",
-                "refresh_token",
-                "refresh_expires_in",
-                "session_id",
-                "subject",
-                "provider"
+                "access_token", "token_type", "expires_in", "refresh_token", "refresh_expires_in", "session_id",
+                "subject", "provider"
               ],
               "properties": {
                 "access_token": {"type": "string", "maxLength": 128, "pattern": "^mat_"},

@@ -109,10 +109,7 @@ extension OpenAPI {
           "/sessions/{id}": {
             "parameters": [
               {
-                "name": "id",
-                "in": "path",
-                "required": true,
-                "schema": {"type": "string", "minLength": 1},
+                "name": "id", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1},
                 "example": "ses_EXAMPLE"
               }
             ],
@@ -132,18 +129,14 @@ extension OpenAPI {
               "security": [],
               "parameters": [
                 {
-                  "name": "forms",
-                  "in": "query",
-                  "schema": {"type": "boolean"},
+                  "name": "forms", "in": "query", "schema": {"type": "boolean"},
                   "description": "Whether bodies are described as forms, too."
                 }
               ],
               "responses": {
                 "200": {
                   "description": "An OpenAPI document.",
-                  "content": {
-                    "application/json": {"schema": {"type": "object", "required": ["openapi", "paths"]}}
-                  }
+                  "content": {"application/json": {"schema": {"type": "object", "required": ["openapi", "paths"]}}}
                 },
                 "413": {"$ref": "#/components/responses/TooLarge"}
               }
@@ -165,9 +158,7 @@ extension OpenAPI {
               "responses": {
                 "200": {
                   "description": "Metadata, where `browser` is configured.",
-                  "content": {
-                    "application/json": {"schema": {"required": ["issuer", "token_endpoint"]}}
-                  }
+                  "content": {"application/json": {"schema": {"required": ["issuer", "token_endpoint"]}}}
                 },
                 "404": {"$ref": "#/components/responses/NotFound"},
                 "413": {"$ref": "#/components/responses/TooLarge"}
@@ -203,9 +194,7 @@ extension OpenAPI {
               "responses": {
                 "200": {
                   "description": "Apple's document.",
-                  "content": {
-                    "application/json": {"schema": {"required": ["webcredentials"]}}
-                  }
+                  "content": {"application/json": {"schema": {"required": ["webcredentials"]}}}
                 },
                 "404": {"$ref": "#/components/responses/NotFound"},
                 "413": {"$ref": "#/components/responses/TooLarge"}

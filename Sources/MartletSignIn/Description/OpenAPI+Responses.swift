@@ -1,6 +1,11 @@
+internal import MartletHTTP
+internal import MartletJSON
+
 /// The responses of the endpoints, with an example of each.
 extension OpenAPI {
     /// All responses; those that are errors have one body, whose `code` tells them apart.
+    ///
+    /// ``writtenOut(responses:)`` adds to an `example` its schema, and to a `problem` what all of them have.
     static let responses = #"""
         {
           "schemas": {
@@ -50,296 +55,169 @@ extension OpenAPI {
           "responses": {
             "Tokens": {
               "description": "A pair of tokens.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Tokens"},
-                  "example": {
-                    "access_token": "mat_EXAMPLE",
-                    "token_type": "Bearer",
-                    "expires_in": 900,
-                    "refresh_token": "mrt_EXAMPLE",
-                    "refresh_expires_in": 5184000,
-                    "session_id": "ses_EXAMPLE",
-                    "subject": "usr_pc4i7wq2",
-                    "provider": "apple",
-                    "new_account": true
-                  }
-                }
+              "example": {
+                "access_token": "mat_EXAMPLE",
+                "token_type": "Bearer",
+                "expires_in": 900,
+                "refresh_token": "mrt_EXAMPLE",
+                "refresh_expires_in": 5184000,
+                "session_id": "ses_EXAMPLE",
+                "subject": "usr_pc4i7wq2",
+                "provider": "apple",
+                "new_account": true
               }
             },
             "Nonce": {
               "description": "A single-use nonce.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Nonce"},
-                  "example": {"nonce": "mno_EXAMPLE-0123456789", "expires_in": 300}
-                }
-              }
+              "example": {"nonce": "mno_EXAMPLE-0123456789", "expires_in": 300}
             },
             "Session": {
               "description": "The caller's session.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Session"},
-                  "example": {
-                    "subject": "usr_pc4i7wq2",
-                    "provider": "apple",
-                    "claims": {"email": "anna@example.com", "email_verified": true},
-                    "session_id": "ses_EXAMPLE",
-                    "auth_time": 1795350000,
-                    "expires_at": 1795354500,
-                    "identities": [{"provider": "apple", "state": "authorized", "checked_at": 1795353600}]
-                  }
-                }
+              "example": {
+                "subject": "usr_pc4i7wq2",
+                "provider": "apple",
+                "claims": {"email": "anna@example.com", "email_verified": true},
+                "session_id": "ses_EXAMPLE",
+                "auth_time": 1795350000,
+                "expires_at": 1795354500,
+                "identities": [{"provider": "apple", "state": "authorized", "checked_at": 1795353600}]
               }
             },
             "Proof": {
               "description": "The session's proof.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Proof"},
-                  "example": {"session_id": "ses_EXAMPLE", "auth_time": 1795354200}
-                }
-              }
+              "example": {"session_id": "ses_EXAMPLE", "auth_time": 1795354200}
             },
             "Sessions": {
               "description": "The caller's sessions.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Sessions"},
-                  "example": {
-                    "sessions": [
-                      {
-                        "session_id": "ses_EXAMPLE",
-                        "provider": "apple",
-                        "created_at": 1795350000,
-                        "last_seen_at": 1795353600,
-                        "expires_at": 1800534000,
-                        "current": true,
-                        "device_name": "Anna's iPhone"
-                      }
-                    ]
+              "example": {
+                "sessions": [
+                  {
+                    "session_id": "ses_EXAMPLE",
+                    "provider": "apple",
+                    "created_at": 1795350000,
+                    "last_seen_at": 1795353600,
+                    "expires_at": 1800534000,
+                    "current": true,
+                    "device_name": "Anna's iPhone"
                   }
-                }
+                ]
               }
             },
             "Identities": {
               "description": "The identities of the caller's account.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Identities"},
-                  "example": {
-                    "identities": [
-                      {
-                        "provider": "apple",
-                        "linked_at": 1795350000,
-                        "last_login_at": 1795353600,
-                        "state": "authorized",
-                        "can_unlink": false,
-                        "email": "anna@example.com"
-                      }
-                    ]
+              "example": {
+                "identities": [
+                  {
+                    "provider": "apple",
+                    "linked_at": 1795350000,
+                    "last_login_at": 1795353600,
+                    "state": "authorized",
+                    "can_unlink": false,
+                    "email": "anna@example.com"
                   }
-                }
+                ]
               }
             },
             "Account": {
               "description": "The caller's account.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Account"},
-                  "example": {
-                    "subject": "usr_pc4i7wq2",
-                    "profile": {"name": "Anna Bauer"},
-                    "identities": [
-                      {"provider": "apple", "state": "authorized", "checked_at": 1795353600},
-                      {"provider": "password", "state": "unknown", "checked_at": null}
-                    ]
-                  }
-                }
+              "example": {
+                "subject": "usr_pc4i7wq2",
+                "profile": {"name": "Anna Bauer"},
+                "identities": [
+                  {"provider": "apple", "state": "authorized", "checked_at": 1795353600},
+                  {"provider": "password", "state": "unknown", "checked_at": null}
+                ]
               }
             },
             "Profile": {
               "description": "What the caller says of themselves.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/Profile"},
-                  "example": {"name": "Anna Bauer", "locale": "de-AT"}
-                }
-              }
+              "example": {"name": "Anna Bauer", "locale": "de-AT"}
             },
             "NotificationOutcome": {
               "description": "The notification is stored; what became of it.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {
-                "application/json": {
-                  "schema": {"$ref": "#/components/schemas/NotificationOutcome"},
-                  "example": {"outcome": "applied"}
-                }
-              }
+              "example": {"outcome": "applied"}
             },
-            "Revoked": {
-              "description": "The token is not valid any more.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
-            },
-            "Done": {
-              "description": "Done.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
-            },
-            "Accepted": {
-              "description": "Recorded; what is left to do is done later.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
-            },
+            "Revoked": {"description": "The token is not valid any more."},
+            "Done": {"description": "Done."},
+            "Accepted": {"description": "Recorded; what is left to do is done later."},
             "Malformed": {
               "description": "The path, the query or the body is invalid: `request_invalid`.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:request_invalid",
-                    "title": "Bad Request",
-                    "status": 400,
-                    "code": "request_invalid",
-                    "detail": "The member `identity_token` is missing.",
-                    "errors": [{"pointer": "/identity_token", "code": "missing"}],
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
+              "problem": {
+                "code": "request_invalid",
+                "detail": "The member `identity_token` is missing.",
+                "errors": [{"pointer": "/identity_token", "code": "missing"}]
               }
             },
             "Unauthorized": {
               "description": "`credential_missing`; `credential_invalid`; `reauthentication_required` where the user has to authenticate again (RFC 9470), `dpop_proof_invalid` where a proof of the client's key is needed (RFC 9449).",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:credential_invalid",
-                    "title": "Unauthorized",
-                    "status": 401,
-                    "code": "credential_invalid",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "credential_invalid"}
             },
             "NotAllowed": {
               "description": "The caller is known but not allowed: `not_allowed`; or another site may have sent the request along with a cookie: `cross_site`.",
-              "headers": {"WWW-Authenticate": { "schema": {"type": "string"}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:not_allowed",
-                    "title": "Forbidden",
-                    "status": 403,
-                    "code": "not_allowed",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}},
+              "problem": {"code": "not_allowed"}
             },
             "NotFound": {
               "description": "`no_route`: no such endpoint or provider; `not_found`: no such session or identity.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:not_found",
-                    "title": "Not Found",
-                    "status": 404,
-                    "code": "not_found",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "not_found"}
             },
             "Conflict": {
               "description": "`identity_taken`: by another account. `provider_already_linked`. `last_identity`.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:identity_taken",
-                    "title": "Conflict",
-                    "status": 409,
-                    "code": "identity_taken",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "identity_taken"}
             },
             "TooLarge": {
               "description": "The body is longer than 64 KiB: `request_too_large`.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:request_too_large",
-                    "title": "Content Too Large",
-                    "status": 413,
-                    "code": "request_too_large",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "request_too_large"}
             },
             "UnsupportedMediaType": {
               "description": "Neither JSON nor a form: `request_invalid`.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:request_invalid",
-                    "title": "Unsupported Media Type",
-                    "status": 415,
-                    "code": "request_invalid",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "request_invalid"}
             },
             "Throttled": {
               "description": "Too many attempts: `throttled`.",
               "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:throttled",
-                    "title": "Too Many Requests",
-                    "status": 429,
-                    "code": "throttled",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "throttled"}
             },
             "Unavailable": {
               "description": "A required service is unavailable: `auth_unavailable`.",
               "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {"$ref": "#/components/schemas/Problem"},
-                  "example": {
-                    "type": "urn:martlet:problem:auth_unavailable",
-                    "title": "Service Unavailable",
-                    "status": 503,
-                    "code": "auth_unavailable",
-                    "request_id": "7f1c09ad52be6e30000000000000002a"
-                  }
-                }
-              }
+              "problem": {"code": "auth_unavailable"}
             }
           }
         }
         """#
+
+    /// Writes out what responses abbreviate; none of those that are no errors may be cached.
+    static func writtenOut(responses: JSONObject) -> JSONObject {
+        var responses = responses
+        for member in responses.members {
+            guard var response = member.value.object else { continue }
+            if let problem = response["problem"]?.object {
+                response["problem"] = nil
+                response["content"] = problemContent(problem, status: statuses[member.name] ?? "500")
+            } else {
+                response["headers"] = ["Cache-Control": ["required": true, "schema": ["const": "no-store"]]]
+                if let example = response["example"] {
+                    response["example"] = nil
+                    let schema: JSONValue = ["$ref": .string("#/components/schemas/\(member.name)")]
+                    response["content"] = ["application/json": ["schema": schema, "example": example]]
+                }
+            }
+            responses[member.name] = .object(response)
+        }
+        return responses
+    }
+
+    private static func problemContent(_ problem: JSONObject, status: String) -> JSONValue {
+        let (status, code) = (Int(status) ?? 500, problem["code"]?.string ?? "")
+        var example: JSONObject = [
+            "type": .string("urn:martlet:problem:\(code)"), "title": .string("\(HTTPStatus.reason(status))"),
+            "status": .integer(Int64(status)),
+        ]
+        for member in problem.members { example[member.name] = member.value }
+        example["request_id"] = "7f1c09ad52be6e30000000000000002a"
+        let schema: JSONValue = ["$ref": "#/components/schemas/Problem"]
+        return ["application/problem+json": ["schema": schema, "example": .object(example)]]
+    }
 }

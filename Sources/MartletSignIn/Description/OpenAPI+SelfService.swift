@@ -72,13 +72,7 @@ extension OpenAPI {
                 "locale": {"type": ["string", "null"], "maxLength": 35, "description": "A language tag, for mails too."},
                 "provider": {"type": ["string", "null"], "description": "Required if several providers allow this."}
               },
-              "examples": [
-                {
-                  "email": "ada@example.com",
-                  "name": "Ada Lovelace",
-                  "locale": "en"
-                }
-              ]
+              "examples": [{"email": "ada@example.com", "name": "Ada Lovelace", "locale": "en"}]
             },
             "Token": {
               "description": "The token of a mail, with the password that is set; for `/revoke` one of a session (`mat_…`, `mrt_…`).",
@@ -89,10 +83,7 @@ extension OpenAPI {
                 "password": {"type": ["string", "null"], "description": "Required at `/register/verify`."}
               },
               "examples": [
-                {
-                  "token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA",
-                  "password": "correct horse battery"
-                }
+                {"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA", "password": "correct horse battery"}
               ]
             },
             "Code": {
@@ -105,10 +96,7 @@ extension OpenAPI {
                 "device_name": {"type": ["string", "null"], "maxLength": 64}
               },
               "examples": [
-                {
-                  "code": "moc_EXAMPLE",
-                  "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-                }
+                {"code": "moc_EXAMPLE", "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"}
               ]
             },
             "ForgottenPassword": {
@@ -129,10 +117,7 @@ extension OpenAPI {
                 "new_password": {"type": "string"}
               },
               "examples": [
-                {
-                  "token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA",
-                  "new_password": "battery staple horse"
-                }
+                {"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA", "new_password": "battery staple horse"}
               ]
             },
             "MailRequested": {

@@ -18,13 +18,15 @@ package enum OpenAPI {
     ) -> JSONObject {
         let requests = cookie.map { Self.requests.replacing(standardCookie, with: $0) } ?? Self.requests
         let parts = merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths])
+        var components = merged([requests, bodies, responses, selfServiceComponents])
+        components["responses"] = .object(writtenOut(responses: components["responses"]?.object ?? [:]))
         return [
             "openapi": "3.1.0",
             "info": .object(info),
             "servers": [["url": .string(path)]],
             "tags": .array(tags.map { ["name": .string($0.name), "description": .string($0.description)] }),
             "paths": .object(writtenOut(withLogins(parts, logins), hasForms: hasForms)),
-            "components": .object(merged([requests, bodies, responses, selfServiceComponents])),
+            "components": .object(components),
         ]
     }
 
@@ -48,11 +50,10 @@ package enum OpenAPI {
     ]
 
     /// The status of each response that operations list by name.
-    private static let statuses = [
+    static let statuses = [
         "Account": "200", "Identities": "200", "Nonce": "200", "NotificationOutcome": "200", "Profile": "200",
-        "Proof": "200", "Session": "200", "Sessions": "200", "Tokens": "200", "Accepted": "202",
-        "Revoked": "200", "MailRequested": "202", "Done": "204", "Malformed": "400", "Unauthorized": "401",
-        "NotAllowed": "403",
+        "Proof": "200", "Session": "200", "Sessions": "200", "Tokens": "200", "Revoked": "200", "Accepted": "202",
+        "MailRequested": "202", "Done": "204", "Malformed": "400", "Unauthorized": "401", "NotAllowed": "403",
         "NotFound": "404", "Conflict": "409", "TooLarge": "413", "UnsupportedMediaType": "415", "Throttled": "429",
         "Unavailable": "503",
     ]
