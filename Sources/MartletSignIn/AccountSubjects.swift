@@ -55,14 +55,8 @@ package struct AccountSubjects: SubjectResolving {
     ) async throws(AuthenticationError) -> ResolvedSubject? {
         guard let accounts, identity.subjectSource != .provider else { return Self.withoutAccount(identity, provider) }
         guard identity.subjectSource == .account else { return try await existing(identity, accounts) }
-        let account: Account?
-        do throws(AccountError) {
-            let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
-            account = try await accounts.find(known)
-        } catch {
-            throw .unavailable(error.code, cause: error)
-        }
-        guard let account else { return nil }
+        let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
+        guard let account = try await available(await accounts.find(known)) else { return nil }
         return try await resolved(account, of: identity, accounts)
     }
 
@@ -70,15 +64,10 @@ package struct AccountSubjects: SubjectResolving {
     private func existing(
         _ identity: Identity, _ accounts: any AccountStoring
     ) async throws(AuthenticationError) -> ResolvedSubject {
-        let account: AccountRecord?
-        let claims: AccountClaims
-        do throws(AccountError) {
-            account = try await accounts.account(identity.providerSubject)
-            let hasClaims = account.map { !$0.claims.isEmpty } ?? false
-            claims = hasClaims ? try await accounts.claims(of: identity.providerSubject).claims : AccountClaims()
-        } catch {
-            throw .unavailable(error.code, cause: error)
-        }
+        let account = try await available(await accounts.account(identity.providerSubject))
+        let claims =
+            account?.claims.isEmpty == false
+            ? try await available(await accounts.claims(of: identity.providerSubject).claims) : AccountClaims()
         guard let account, account.deletion == nil else { throw .rejected(.accountDeleted) }
         guard account.disabledAt == nil else {
             throw .denied(.accountDisabled).of(RejectedCaller(subject: account.subject))
@@ -107,11 +96,14 @@ package struct AccountSubjects: SubjectResolving {
     ) async throws(AuthenticationError) -> ResolvedSubject {
         let subject = try account.activeSubject(of: identity)
         guard account.hasClaims else { return ResolvedSubject(subject) }
-        do throws(AccountError) {
-            return ResolvedSubject(subject, claims: try await accounts.claims(of: subject).claims)
-        } catch {
-            throw .unavailable(error.code, cause: error)
-        }
+        return ResolvedSubject(subject, claims: try await available(await accounts.claims(of: subject).claims))
+    }
+
+    /// A value of the account store, whose errors are outages.
+    private func available<Value>(
+        _ value: @autoclosure () async throws(AccountError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(AccountError) { return try await value() } catch { throw .unavailable(error.code, cause: error) }
     }
 }
 

@@ -1,6 +1,9 @@
 internal import MartletAccounts
+internal import MartletBrowser
 internal import MartletCore
+internal import MartletCrypto
 internal import MartletIdentities
+internal import MartletProvider
 internal import MartletResponder
 internal import MartletSession
 
@@ -46,4 +49,52 @@ extension Failure {
         guard error.code == .storeShareUsedUp else { return authUnavailable(error.code) }
         return throttled(error.code, retryAfter: Int(StoreError.shareRetryAfter.wholeSeconds))
     }
+
+    /// How long the client has to wait, in seconds, as pages say it.
+    var wait: Int64 { Int64(max(retryAfter, 1)) }
+}
+
+// MARK: - Values from other rooms, whose errors become failures
+
+func fromAccounts<Value>(
+    _ value: @autoclosure () async throws(AccountError) -> Value
+) async throws(Failure) -> Value {
+    do throws(AccountError) { return try await value() } catch { throw .account(error) }
+}
+
+func fromSessions<Value>(
+    _ value: @autoclosure () async throws(SessionError) -> Value
+) async throws(Failure) -> Value {
+    do throws(SessionError) { return try await value() } catch { throw .session(error) }
+}
+
+func fromStore<Value>(_ value: @autoclosure () async throws(StoreError) -> Value) async throws(Failure) -> Value {
+    do throws(StoreError) { return try await value() } catch { throw .store(error) }
+}
+
+func fromProvider<Value>(
+    _ value: @autoclosure () async throws(AuthenticationError) -> Value
+) async throws(Failure) -> Value {
+    do throws(AuthenticationError) { return try await value() } catch { throw .authentication(error) }
+}
+
+/// A value that is published, such as the claims of an account.
+func published<Value>(
+    _ value: @autoclosure () async throws(ClaimPublisher.PublicationError) -> Value
+) async throws(Failure) -> Value {
+    do throws(ClaimPublisher.PublicationError) { return try await value() } catch { throw .publication(error) }
+}
+
+/// A value that is read from a request.
+func read<Value>(_ value: @autoclosure () throws(AuthenticationError) -> Value) throws(Failure) -> Value {
+    do throws(AuthenticationError) { return try value() } catch { throw .authentication(error) }
+}
+
+func fromBrowser<Value>(_ value: @autoclosure () throws(BrowserError) -> Value) throws(Failure) -> Value {
+    do throws(BrowserError) { return try value() } catch { throw .browser(error) }
+}
+
+/// A value with random bytes.
+func random<Value>(_ value: @autoclosure () throws(CryptoError) -> Value) throws(Failure) -> Value {
+    do throws(CryptoError) { return try value() } catch { throw .authUnavailable(.signInNoEntropy) }
 }

@@ -14,8 +14,7 @@ extension SessionClient {
 
     /// - Throws: 400 for a `device_name` that is not a string, too long, or contains control or direction characters.
     init(_ form: SignInForm, _ request: LocalRequest) throws(Failure) {
-        let name: String?
-        do throws(AuthenticationError) { name = try form.text(Self.member) } catch { throw .authentication(error) }
+        let name = try read(form.text(Self.member))
         if let name { try Self.check(name) }
         self.init(
             deviceName: name?.isEmpty == true ? nil : name,
@@ -30,17 +29,12 @@ extension SessionClient {
 
     private static func check(_ name: String) throws(Failure) {
         guard name.unicodeScalars.count <= maximumNameLength else {
-            throw .malformed(
-                .signInBadDeviceName,
-                [
-                    BodyError(
-                        member, .tooLong, detail: "`device_name` must have at most \(maximumNameLength) characters.")
-                ])
+            let detail = "`device_name` must have at most \(maximumNameLength) characters."
+            throw .malformed(.signInBadDeviceName, [BodyError(member, .tooLong, detail: detail)])
         }
         guard !name.unicodeScalars.contains(where: isControl) else {
-            throw .malformed(
-                .signInBadDeviceName,
-                [BodyError(member, .invalid, detail: "`device_name` must not contain control characters.")])
+            let detail = "`device_name` must not contain control characters."
+            throw .malformed(.signInBadDeviceName, [BodyError(member, .invalid, detail: detail)])
         }
     }
 

@@ -85,19 +85,15 @@ struct SessionCreation: Sendable {
         of signIn: SignIn, _ provider: String, _ accounts: any AccountStoring, _ request: LocalRequest
     ) async throws(Failure) -> Account {
         try await requireKnown(signIn, provider, in: accounts)
-        let account: Account
         let now = setup.clock.unixTime
         let issued = signIn.provedAt(now)
-        do throws(AccountError) {
-            try await setup.transfers?.follow(signIn.identity, provider: provider)
-            let identity = signIn.accountIdentity(of: provider)
-            account = try await accounts.signIn(
+        try await fromAccounts(await setup.transfers?.follow(signIn.identity, provider: provider))
+        let identity = signIn.accountIdentity(of: provider)
+        let account = try await fromAccounts(
+            await accounts.signIn(
                 identity, keeping: signIn.storedClaims,
                 setting: setup.claimRules.claims(for: identity, loggingInWith: signIn.identity.claims),
-                issuedAt: issued, at: now)
-        } catch {
-            throw .account(error)
-        }
+                issuedAt: issued, at: now))
         request.callerNote?.note(subject: account.subject, sessionID: nil)
         guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
         guard !account.isRevoked(issuedAt: issued) else {
@@ -105,7 +101,7 @@ struct SessionCreation: Sendable {
         }
         if account.isBeingDeleted {
             // Whoever signs in takes the requested deletion back.
-            do throws(AccountError) { try await setup.life?.restore(account.subject) } catch { throw .account(error) }
+            try await fromAccounts(await setup.life?.restore(account.subject))
         }
         return account
     }
@@ -116,13 +112,9 @@ struct SessionCreation: Sendable {
         _ signIn: SignIn, _ provider: String, in accounts: any AccountStoring
     ) async throws(Failure) {
         guard let error = signIn.unlessKnown else { return }
-        let account: Account?
-        do throws(AccountError) {
-            account = try await accounts.find(signIn.accountIdentity(of: provider))
-        } catch {
-            throw .account(error)
+        guard try await fromAccounts(await accounts.find(signIn.accountIdentity(of: provider))) != nil else {
+            throw .authentication(error)
         }
-        if account == nil { throw .authentication(error) }
     }
 
     /// Creates a session.
@@ -140,7 +132,9 @@ struct SessionCreation: Sendable {
         }
         // The session exists: a later change finds it, an earlier one is read here.
         if new.needsClaims {
-            try await publishClaims(of: new.subject, unless: issued.claimsVersion, isNew: new.isNewAccount == true)
+            try await published(
+                await setup.claims?.publish(
+                    new.subject, ifNewerThan: issued.claimsVersion, isNew: new.isNewAccount == true))
         }
         request.callerNote?.note(subject: new.subject, sessionID: issued.session.id)
         if mark != nil { try await endIfOvertaken(issued, new) }
@@ -164,20 +158,6 @@ struct SessionCreation: Sendable {
             return confirmation
         } catch {
             throw error.code == .identityRevoked ? .credentialInvalid(error.code) : .account(error)
-        }
-    }
-
-    /// Publishes the claims of an account, unless that was done.
-    /// - Parameters:
-    ///   - version: that of the claims in the store; `nil` if none are known to be there.
-    ///   - isNew: whether nothing can have used the account before.
-    private func publishClaims(
-        of subject: String, unless version: Int64?, isNew: Bool
-    ) async throws(Failure) {
-        do throws(ClaimPublisher.PublicationError) {
-            try await setup.claims?.publish(subject, ifNewerThan: version, isNew: isNew)
-        } catch {
-            throw .publication(error)
         }
     }
 

@@ -36,6 +36,12 @@ struct SessionEnds: Sendable {
         }
     }
 
+    /// Ends the session of a caller who logs out, or all of the subject's.
+    func logOut(_ caller: Caller, everywhere: Bool) async throws(Failure) {
+        let end = everywhere ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
+        try await self.end(end, of: caller.session.subject)
+    }
+
     /// Marks a change for logins in progress.
     ///
     /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
@@ -64,12 +70,9 @@ struct SessionEnds: Sendable {
     /// Ends the session that issued a refresh token.
     /// - Throws: 401 for a token that no live session has issued, 503 if it has not ended yet.
     func end(withRefreshToken token: Secret, _ request: LocalRequest) async throws(Failure) {
-        do throws(SessionError) {
-            try await setup.sessions.endSession(
-                withRefreshToken: token, reporting: report(as: "logout", detail: "token", request))
-        } catch {
-            throw .session(error)
-        }
+        try await fromSessions(
+            await setup.sessions.endSession(
+                withRefreshToken: token, reporting: report(as: "logout", detail: "token", request)))
     }
 
     /// Ends the session that a login replaces, which its client has named by the refresh token.

@@ -67,30 +67,24 @@ struct AuditDeed: Equatable {
     /// Whether the endpoint itself records that it is done; only rejections are left.
     var isRecordedBefore = false
 
-    init(
-        _ kind: AuditEvent.Kind, _ detail: String? = nil, provider: String? = nil, needsCaller: Bool = false,
-        isRecordedBefore: Bool = false
-    ) {
-        self.kind = kind
-        self.detail = detail
-        self.provider = provider
-        self.needsCaller = needsCaller
-        self.isRecordedBefore = isRecordedBefore
-    }
+}
 
+extension AuditDeed {
     /// - Returns: `nil` for endpoints that change nothing, and for those that record what they do themselves.
     init?(_ endpoint: Endpoint, _ request: LocalRequest) {
         switch (endpoint, request.method) {
-        case (.logout, "POST"): self.init(.revoke, request.query.contains("all=true") ? "logout_all" : "logout")
-        case (.revocation, "POST"): self.init(.revoke, "token", needsCaller: true)
-        case (.oneSession, "DELETE"): self.init(.revoke, "session")
-        case (.link(let name, let provider), "DELETE"): self.init(.unlink, provider: provider == nil ? nil : name)
-        case (.account, "DELETE"): self.init(.deletion, "requested", isRecordedBefore: true)
-        case (.password, "POST"): self.init(.passwordChange)
-        case (.resetPassword, "POST"): self.init(.passwordReset)
-        case (.verifyRegistration, "POST"): self.init(.registration, "verified")
-        case (.register, "POST"): self.init(.registration, "requested")
-        case (.reauthentication, "POST"): self.init(.reauthentication)
+        case (.logout, "POST"):
+            self.init(kind: .revoke, detail: request.query.contains("all=true") ? "logout_all" : "logout")
+        case (.revocation, "POST"): self.init(kind: .revoke, detail: "token", needsCaller: true)
+        case (.oneSession, "DELETE"): self.init(kind: .revoke, detail: "session")
+        case (.link(let name, let provider), "DELETE"):
+            self.init(kind: .unlink, provider: provider == nil ? nil : name)
+        case (.account, "DELETE"): self.init(kind: .deletion, detail: "requested", isRecordedBefore: true)
+        case (.password, "POST"): self.init(kind: .passwordChange)
+        case (.resetPassword, "POST"): self.init(kind: .passwordReset)
+        case (.verifyRegistration, "POST"): self.init(kind: .registration, detail: "verified")
+        case (.register, "POST"): self.init(kind: .registration, detail: "requested")
+        case (.reauthentication, "POST"): self.init(kind: .reauthentication)
         default: return nil
         }
     }
@@ -99,13 +93,13 @@ struct AuditDeed: Equatable {
     init?(_ endpoint: BrowserEndpoint, _ request: LocalRequest) {
         guard request.method == "POST" else { return nil }
         switch endpoint {
-        case .signOut: self.init(.revoke, "logout", needsCaller: true)
-        case .link(.verify): self.init(.registration, "verified")
-        case .link(.reset): self.init(.passwordReset)
-        case .accountAction(.unlink(let name)): self.init(.unlink, provider: name)
-        case .accountAction(.endSession): self.init(.revoke, "session")
-        case .accountAction(.changePassword): self.init(.passwordChange)
-        case .accountAction(.delete): self.init(.deletion, "requested", isRecordedBefore: true)
+        case .signOut: self.init(kind: .revoke, detail: "logout", needsCaller: true)
+        case .link(.verify): self.init(kind: .registration, detail: "verified")
+        case .link(.reset): self.init(kind: .passwordReset)
+        case .accountAction(.unlink(let name)): self.init(kind: .unlink, provider: name)
+        case .accountAction(.endSession): self.init(kind: .revoke, detail: "session")
+        case .accountAction(.changePassword): self.init(kind: .passwordChange)
+        case .accountAction(.delete): self.init(kind: .deletion, detail: "requested", isRecordedBefore: true)
         default: return nil
         }
     }

@@ -18,13 +18,7 @@ package enum SignInBody {
     /// Parses a request's body.
     /// - Throws: 400, 413 or 415 with a `signin.` or `json.` code.
     static func form(of request: LocalRequest) throws(Failure) -> SignInForm {
-        guard request.bodyBytes > 0 else {
-            throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
-        }
-        guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
-            throw .tooLarge(.signInBodyTooLarge)
-        }
-        try checkEncoding(of: request)
+        try checkPresence(of: request)
         switch try mediaType(of: request) {
         case .json: return try json(request.body)
         case .form: return try form(request.body)
@@ -50,13 +44,7 @@ package enum SignInBody {
     /// Parses the body of an issuer's notification, whose `Content-Type` is not documented: a form if it says so, and
     /// JSON otherwise.
     static func notification(of request: LocalRequest) throws(Failure) -> SignInForm {
-        guard request.bodyBytes > 0 else {
-            throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
-        }
-        guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
-            throw .tooLarge(.signInBodyTooLarge)
-        }
-        try checkEncoding(of: request)
+        try checkPresence(of: request)
         let type = request.field("Content-Type")?.lowercased() ?? ""
         return try type.hasPrefix("application/x-www-form-urlencoded") ? form(request.body) : json(request.body)
     }
@@ -113,13 +101,19 @@ package enum SignInBody {
     /// Only ASCII names are kept: dictionaries treat some other strings as equal although their bytes differ.
     private static func isASCII(_ name: some Collection<UInt8>) -> Bool { name.allSatisfy { $0 < 0x80 } }
 
-    private static func checkEncoding(of request: LocalRequest) throws(Failure) {
+    private static func checkPresence(of request: LocalRequest) throws(Failure) {
+        guard request.bodyBytes > 0 else {
+            throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
+        }
+        guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
+            throw .tooLarge(.signInBodyTooLarge)
+        }
         guard let encoding = request.field("Content-Encoding") else { return }
         guard encoding.lowercased() == "identity" else { throw .unsupportedMediaType(.signInEncoding) }
     }
 
     private static func mediaType(of request: LocalRequest) throws(Failure) -> MediaType {
-        let values = request.fields.filter { $0.name.lowercased() == "content-type" }.map(\.value)
+        let values = request.values(of: "content-type")
         guard values.count == 1, let value = values.first else { throw Self.unknownType }
         let parts = value.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
         for parameter in parts.dropFirst() { try check(parameter) }

@@ -14,23 +14,15 @@ struct AccountContents: Sendable {
     /// Of the sessions in the list.
     private static let maximumSessions = 50
 
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-    private let caller: Caller
-
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall, _ caller: Caller) {
-        self.endpoints = endpoints
-        self.call = call
-        self.caller = caller
-    }
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
+    let caller: Caller
 
     private var setup: SignInSetup { endpoints.setup }
     private var path: String { call.path("account") }
 
     /// The name or the address that the user is known by.
-    var name: String? {
-        caller.principal.identity.displayName
-    }
+    var name: String? { caller.principal.identity.displayName }
 
     /// Where the browser is sent after the form that links an identity.
     var formOrigins: [String] {
@@ -79,12 +71,7 @@ struct AccountContents: Sendable {
     }
 
     func sessions() async throws(Failure) -> [AccountPage.Session] {
-        let summaries: [SessionSummary]
-        do throws(SessionError) {
-            summaries = try await setup.sessions.list(subject: caller.session.subject)
-        } catch {
-            throw .session(error)
-        }
+        let summaries = try await fromSessions(await setup.sessions.list(subject: caller.session.subject))
         return summaries.prefix(Self.maximumSessions).map { session in
             let address = session.lastAddress.isEmpty ? session.client.address : session.lastAddress
             return AccountPage.Session(
@@ -97,10 +84,7 @@ struct AccountContents: Sendable {
 
     /// The form that changes the password; `nil` for accounts without one.
     func password(_ error: PasswordChangeError?) async throws(Failure) -> AccountPage.PasswordChange? {
-        let subjects: [String: String]
-        do throws(AuthenticationError) { subjects = try await endpoints.subjects(of: caller) } catch {
-            throw .authentication(error)
-        }
+        let subjects = try await fromProvider(await endpoints.subjects(of: caller))
         let owner = setup.providers.first { $0.passwordChanging != nil && subjects[$0.name] != nil }
         guard let owner, let changing = owner.passwordChanging else { return nil }
         return AccountPage.PasswordChange(
@@ -112,8 +96,7 @@ struct AccountContents: Sendable {
     func deletion(isUnconfirmed: Bool) -> AccountPage.Deletion? {
         guard setup.life != nil else { return nil }
         let proof = caller.principal.identity.authTime
-        let isFresh =
-            call.now < proof.advanced(bySeconds: SignInEndpoints.deletionProofAge.wholeSeconds)
+        let isFresh = call.now < proof.advanced(bySeconds: SignInEndpoints.deletionProofAge.wholeSeconds)
         return AccountPage.Deletion(
             action: "\(path)/delete",
             signIn: isFresh ? nil : PageURL.local(call.path("sign-in"), [("confirm", "true"), ("return_to", path)]),

@@ -19,13 +19,8 @@ enum AccountAction: Sendable {
 
 /// The page on which users manage their account, and its forms.
 struct AccountFlow: Sendable {
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.endpoints = endpoints
-        self.call = call
-    }
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
 
     private var path: String { call.path("account") }
 
@@ -77,11 +72,8 @@ struct AccountFlow: Sendable {
             return try await perform(action, caller)
         } catch {
             guard call.isNavigation else { throw error }
-            return try await page(
-                caller, cookies, AccountPageState(error, of: action, minimumLength: endpoints.minimumPasswordLength),
-                status: error.status
-            )
-            .because(of: error)
+            let state = AccountPageState(error, of: action, minimumLength: endpoints.minimumPasswordLength)
+            return try await page(caller, cookies, state, status: error.status).because(of: error)
         }
     }
 
@@ -90,7 +82,7 @@ struct AccountFlow: Sendable {
         switch action {
         case .link(let provider):
             guard let provider else { throw .noRoute(.signInUnknownProvider) }
-            return try await RedirectFlows(endpoints, call, provider).startLink(caller)
+            return try await RedirectFlows(endpoints: endpoints, call: call, provider: provider).startLink(caller)
         case .unlink(let name):
             _ = try await endpoints.unlink(name, endpoints.setup.provider(name), request)
             return back(.unlinked(name))
@@ -118,19 +110,15 @@ struct AccountFlow: Sendable {
         _ caller: Caller, _ cookies: BrowserCookies, _ state: AccountPageState, status: Int
     ) async throws(Failure) -> BrowserResponse {
         let issued = try await binding(caller).issue(cookies)
-        let contents = AccountContents(endpoints, call, caller)
-        var page = AccountPage(
+        let contents = AccountContents(endpoints: endpoints, call: call, caller: caller)
+        let page = AccountPage(
             name: contents.name, identities: try await contents.identities(), linkable: try await contents.linkable(),
             sessions: try await contents.sessions(), password: try await contents.password(state.passwordError),
             deletion: contents.deletion(isUnconfirmed: state.isUnconfirmed), csrf: issued.token,
             signOut: PageURL.local(call.path("sign-out"), [("return_to", call.path("signed-out"))]),
-            notice: state.notice, requestID: nil,
+            notice: state.notice, requestID: state.isFailure ? call.request.requestID : nil,
             formOrigins: contents.formOrigins, now: call.now)
-        if state.isFailure { page.requestID = call.request.requestID }
-        var response = BrowserResponse.page(page, status: status)
-        response.path = path
-        response.cookies = [issued.setCookie].compactMap(\.self)
-        return response
+        return .page(page, status: status, path: path, cookie: issued.setCookie)
     }
 }
 
@@ -141,22 +129,19 @@ struct AccountPageState {
     var isUnconfirmed = false
     /// Whether the page names the request, for those who are asked for help.
     var isFailure = false
+}
 
-    init(notice: AccountNotice? = nil, isUnconfirmed: Bool = false) {
-        self.notice = notice
-        self.isUnconfirmed = isUnconfirmed
-    }
-
+extension AccountPageState {
     /// After a failed action.
     init(_ failure: Failure, of action: AccountAction, minimumLength: Int) {
-        let wait = Int64(max(failure.retryAfter, 1))
+        self.init()
         if case .changePassword = action, let error = PasswordChangeError(failure, minimumLength: minimumLength) {
             passwordError = error
             return
         }
         isFailure = true
         notice = failure.reason == .accountsLastIdentity ? .lastIdentity : .failed
-        if failure.status == 503 { notice = .unavailable(seconds: wait) }
+        if failure.status == 503 { notice = .unavailable(seconds: failure.wait) }
     }
 }
 
@@ -164,7 +149,7 @@ extension PasswordChangeError {
     init?(_ failure: Failure, minimumLength: Int) {
         switch (failure.status, failure.bodyErrors.first?.code) {
         case (401, _): self = .wrongCurrentPassword
-        case (429, _): self = .throttled(seconds: Int64(max(failure.retryAfter, 1)))
+        case (429, _): self = .throttled(seconds: failure.wait)
         case (400, .tooShort): self = .tooShort(minimum: minimumLength)
         case (400, .tooLong): self = .tooLong
         case (400, .breached): self = .tooWeak

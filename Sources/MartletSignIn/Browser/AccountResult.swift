@@ -47,11 +47,11 @@ enum AccountResult: Equatable {
     /// - Parameter kind: how a provider is shown; `nil` for a name that is not configured.
     func notice(_ kind: (String) -> ProviderButton.Kind?) -> AccountNotice? {
         switch self {
-        case .linked(let provider): kind(provider).map { .linked($0) }
-        case .unlinked(let provider): kind(provider).map { .unlinked($0) }
-        case .linkCancelled(let provider): kind(provider).map { .linkCancelled($0) }
-        case .identityTaken(let provider): kind(provider).map { .identityTaken($0) }
-        case .alreadyLinked(let provider): kind(provider).map { .alreadyLinked($0) }
+        case .linked(let provider): kind(provider).map(AccountNotice.linked)
+        case .unlinked(let provider): kind(provider).map(AccountNotice.unlinked)
+        case .linkCancelled(let provider): kind(provider).map(AccountNotice.linkCancelled)
+        case .identityTaken(let provider): kind(provider).map(AccountNotice.identityTaken)
+        case .alreadyLinked(let provider): kind(provider).map(AccountNotice.alreadyLinked)
         case .sessionEnded: .sessionEnded
         case .passwordChanged: .passwordChanged
         }

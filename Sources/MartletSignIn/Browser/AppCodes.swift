@@ -26,19 +26,10 @@ struct AppCodes: Sendable {
     /// A code for an authenticated identity.
     /// - Throws: 503 if the store is unavailable.
     func issue(for new: NewSession, _ app: AppRequest) async throws(Failure) -> OneTimeCode {
-        let (code, sealed): (OneTimeCode, [UInt8])
-        do throws(CryptoError) {
-            code = try OneTimeCode()
-            sealed = try AES256GCM.seal(
-                JSON.write(Self.record(of: new, app.challenge)), with: Self.key(of: code), context: context(of: code))
-        } catch {
-            throw .authUnavailable(.signInNoEntropy)
-        }
-        do throws(StoreError) {
-            try await store.set(sealed, for: storeKey(of: code), lifetime: OneTimeCode.lifetime)
-        } catch {
-            throw .store(error)
-        }
+        let code = try random(OneTimeCode())
+        let record = JSON.write(Self.record(of: new, app.challenge))
+        let sealed = try random(AES256GCM.seal(record, with: Self.key(of: code), context: context(of: code)))
+        try await fromStore(await store.set(sealed, for: storeKey(of: code), lifetime: OneTimeCode.lifetime))
         return code
     }
 

@@ -21,7 +21,7 @@ struct BrowserCall: Sendable {
         self.now = now
         self.setup = setup
         query = (try? SignInBody.form(Array(request.query.utf8))) ?? SignInForm(texts: [:], others: [:], isForm: true)
-        let languages = request.fields.filter { $0.name.lowercased() == "accept-language" }.map(\.value)
+        let languages = request.values(of: "accept-language")
         choice = LanguageChoice(
             parameter: try? query.text("lang"),
             acceptLanguage: languages.isEmpty ? nil : languages.joined(separator: ","), standard: setup.site.language)

@@ -15,7 +15,7 @@ struct BrowserCookies: Sendable {
     private let problem: Failure?
 
     init(_ request: LocalRequest, _ cookies: GatewayCookies) {
-        let values = request.fields.filter { $0.name.lowercased() == "cookie" }.map(\.value)
+        let values = request.values(of: "cookie")
         guard !values.isEmpty else {
             problem = nil
             return

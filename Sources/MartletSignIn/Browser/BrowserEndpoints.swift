@@ -10,11 +10,6 @@ struct BrowserEndpoints: Sendable {
     let endpoints: SignInEndpoints
     let setup: BrowserSetup
 
-    init(_ endpoints: SignInEndpoints, _ setup: BrowserSetup) {
-        self.endpoints = endpoints
-        self.setup = setup
-    }
-
     func handle(_ request: LocalRequest, at endpoint: BrowserEndpoint) async -> LocalResponse {
         let call = BrowserCall(request, setup, now: endpoints.setup.clock.unixTime)
         do throws(Failure) {
@@ -41,29 +36,26 @@ struct BrowserEndpoints: Sendable {
         if endpoint.readsLogin(method) { try await endpoints.admitLogin(call.request) }
         switch endpoint {
         case .signIn:
-            let flow = SignInFlow(endpoints, call)
+            let flow = SignInFlow(endpoints: endpoints, call: call)
             return try await method == "GET" ? flow.show() : flow.submit()
         case .signUp:
-            let flow = SignUpFlow(endpoints, call)
+            let flow = SignUpFlow(endpoints: endpoints, call: call)
             return try await method == "GET" ? flow.show() : flow.submit()
         case .link(let kind):
-            let flow = LinkFlow(kind, endpoints, call)
+            let flow = LinkFlow(kind: kind, endpoints: endpoints, call: call)
             return try await method == "GET" ? flow.show() : flow.submit()
-        case .account: return try await AccountFlow(endpoints, call).show()
-        case .accountAction(let action): return try await AccountFlow(endpoints, call).perform(action)
-        case .signOut: return try await SignOutFlow(endpoints, call).signOut()
-        case .signedOut: return SignOutFlow(endpoints, call).confirmation()
+        case .account: return try await AccountFlow(endpoints: endpoints, call: call).show()
+        case .accountAction(let action):
+            return try await AccountFlow(endpoints: endpoints, call: call).perform(action)
+        case .signOut: return try await SignOutFlow(endpoints: endpoints, call: call).signOut()
+        case .signedOut: return SignOutFlow(endpoints: endpoints, call: call).confirmation()
         case .logo(let version):
-            guard let logo = setup.images[version] else {
-                throw .noRoute(.signInUnknownEndpoint)
-            }
+            guard let logo = setup.images[version] else { throw .noRoute(.signInUnknownEndpoint) }
             return BrowserResponse(content: .logo(logo), status: 200)
-        case .start(let provider):
+        case .start(let provider), .callback(let provider):
             guard let provider else { throw .noRoute(.signInUnknownProvider) }
-            return try await RedirectFlows(endpoints, call, provider).start()
-        case .callback(let provider):
-            guard let provider else { throw .noRoute(.signInUnknownProvider) }
-            return try await RedirectFlows(endpoints, call, provider).finish()
+            let flows = RedirectFlows(endpoints: endpoints, call: call, provider: provider)
+            return try await endpoint.isCallback ? flows.finish() : flows.start()
         }
     }
 
@@ -77,13 +69,12 @@ struct BrowserEndpoints: Sendable {
 
 extension MessagePage.Message {
     init(_ failure: Failure) {
-        let wait = Int64(max(failure.retryAfter, 1))
         switch failure.status {
         case 403 where failure.reason == .browserCrossSite: self = .crossSite
         case 401, 403: self = .notAllowed
         case 404: self = .notFound
-        case 429: self = .throttled(seconds: wait)
-        case 503: self = .unavailable(seconds: wait)
+        case 429: self = .throttled(seconds: failure.wait)
+        case 503: self = .unavailable(seconds: failure.wait)
         case 500...: self = .internalError
         default: self = .invalid
         }

@@ -72,7 +72,7 @@ package struct BrowserErrorPages: Sendable {
             prepared[row].indices.contains(Int(language))
         else { return nil }
         let page = prepared[row][Int(language)].render(
-            requestID: requestID, seconds: Int64(max(failure.retryAfter, 1)))
+            requestID: requestID, seconds: failure.wait)
         return ErrorPage(fields: page.fields, body: page.bytes)
     }
 
@@ -85,7 +85,7 @@ package struct BrowserErrorPages: Sendable {
         if !isConfirmation {
             // The page is of use without the name, too.
             let cookie = try? call.cookies().session
-            let session = try? await BrowserSessions(endpoints, call).current(cookie)
+            let session = try? await BrowserSessions(endpoints: endpoints, call: call).current(cookie)
             account = MessagePage.Account(
                 name: session?.principal.identity.displayName,
                 signOut: PageURL.local(call.path("sign-out"), [("return_to", call.path("signed-out"))]))

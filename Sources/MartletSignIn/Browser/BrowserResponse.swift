@@ -32,8 +32,15 @@ struct BrowserResponse: Sendable {
     /// The value of `WWW-Authenticate`; `nil` for the usual one of a 401.
     var challenge: String?
 
-    static func page(_ page: any Page, status: Int = 200) -> BrowserResponse {
-        BrowserResponse(content: .page(page), status: status)
+    /// - Parameters:
+    ///   - path: where its language switch leads to.
+    ///   - target: where its user wants to go.
+    static func page(
+        _ page: any Page, status: Int = 200, path: String? = nil, target: ReturnTarget = .home, cookie: String? = nil
+    ) -> BrowserResponse {
+        BrowserResponse(
+            content: .page(page), status: status, path: path, target: target,
+            cookies: cookie.map { [$0] } ?? [])
     }
 
     static func redirect(_ status: Int, to location: String, cookies: [String] = []) -> BrowserResponse {

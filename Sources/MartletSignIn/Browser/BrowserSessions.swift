@@ -10,11 +10,6 @@ struct BrowserSessions: Sendable {
     let endpoints: SignInEndpoints
     let call: BrowserCall
 
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.endpoints = endpoints
-        self.call = call
-    }
-
     private var setup: BrowserSetup { call.setup }
 
     /// The live session of a cookie, which is not used by this; `nil` if there is none.

@@ -65,12 +65,8 @@ package struct BrowserSetup: Sendable {
 
     /// - Throws: 503 if there is no key yet and the store is unavailable.
     func secrets() async throws(Failure) -> BrowserSecrets {
-        do throws(StoreError) {
-            let key = try await key.current()
-            return BrowserSecrets(attempts: AttemptSeal(key: key), forms: FormTokens(key: key))
-        } catch {
-            throw .store(error)
-        }
+        let key = try await fromStore(await key.current())
+        return BrowserSecrets(attempts: AttemptSeal(key: key), forms: FormTokens(key: key))
     }
 
     /// The token of the session cookie, where it is the credential of a request to one of the endpoints; `nil` without
@@ -86,11 +82,7 @@ package struct BrowserSetup: Sendable {
 
     /// - Throws: 403 for a request that another site may have caused, 400 for repeated fields.
     func checkSite(of request: LocalRequest) throws(Failure) {
-        do throws(BrowserError) {
-            try crossSite.check(method: request.method, fields: request.fields)
-        } catch {
-            throw .browser(error)
-        }
+        try fromBrowser(crossSite.check(method: request.method, fields: request.fields))
     }
 
     /// The `Set-Cookie` of a session's token.
@@ -100,7 +92,7 @@ package struct BrowserSetup: Sendable {
 
     /// The `Set-Cookie` of a cookie.
     func setting(_ cookie: SetCookie, to value: String) throws(Failure) -> String {
-        do throws(BrowserError) { return try cookie.text(value) } catch { throw .browser(error) }
+        return try fromBrowser(cookie.text(value))
     }
 }
 

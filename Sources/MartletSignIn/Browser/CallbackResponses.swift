@@ -76,8 +76,7 @@ struct CallbackResponses: Sendable {
     func once(
         _ body: () async throws(Failure) -> CallbackResponse
     ) async throws(Failure) -> CallbackResponse {
-        let claim: LoginRepetition.Claim
-        do throws(StoreError) { claim = try await repetition.claim(until: deadline) } catch { throw .store(error) }
+        let claim = try await fromStore(await repetition.claim(until: deadline))
         if let response = try Self.response(of: claim) { return response }
         do throws(Failure) { try await recordUse() } catch {
             await repetition.release()
@@ -96,8 +95,7 @@ struct CallbackResponses: Sendable {
 
     /// The response to an identical way back a moment ago; a code that came with it cannot be sent again.
     func stored() async throws(Failure) -> CallbackResponse? {
-        let claim: LoginRepetition.Claim?
-        do throws(StoreError) { claim = try await repetition.storedResponse() } catch { throw .store(error) }
+        let claim = try await fromStore(await repetition.storedResponse())
         return try claim.flatMap { (claim) throws(Failure) in try Self.response(of: claim) }
     }
 
@@ -109,12 +107,7 @@ struct CallbackResponses: Sendable {
 
     /// A browser may send an old cookie again.
     private func recordUse() async throws(Failure) {
-        let isFirst: Bool
-        do throws(StoreError) {
-            isFirst = try await store.setIfAbsent(Self.mark, for: key, lifetime: Self.lifetime)
-        } catch {
-            throw .store(error)
-        }
+        let isFirst = try await fromStore(await store.setIfAbsent(Self.mark, for: key, lifetime: Self.lifetime))
         guard isFirst else { throw .malformed(.browserAttemptUnknown) }
     }
 }

@@ -16,10 +16,7 @@ struct FormBinding: Sendable {
         let forms = try await call.setup.secrets().forms
         let now = call.now
         if let browser = cookies.browser { return (forms.token(for: purpose, browser: browser, now: now), nil) }
-        let browser: String
-        do throws(CryptoError) { browser = try FormTokens.newBrowser() } catch {
-            throw .authUnavailable(.signInNoEntropy)
-        }
+        let browser = try random(FormTokens.newBrowser())
         return (
             forms.token(for: purpose, browser: Array(browser.utf8), now: now),
             try call.setup.setting(call.setup.cookies.form, to: browser)

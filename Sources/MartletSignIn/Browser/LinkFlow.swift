@@ -14,15 +14,9 @@ struct LinkFlow: Sendable {
         case forgot, reset, verify
     }
 
-    private let kind: Kind
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-
-    init(_ kind: Kind, _ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.kind = kind
-        self.endpoints = endpoints
-        self.call = call
-    }
+    let kind: Kind
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
 
     private var binding: FormBinding { FormBinding(purpose: kind.rawValue, call: call) }
 
@@ -84,9 +78,7 @@ struct LinkFlow: Sendable {
             minimumLength: endpoints.minimumPasswordLength, signIn: call.path("sign-in"),
             address: try? form.text("email"), error: error,
             requestID: error == .failed ? call.request.requestID : nil)
-        var response = BrowserResponse.page(page, status: status)
-        response.cookies = [issued.setCookie].compactMap(\.self)
-        return response
+        return .page(page, status: status, cookie: issued.setCookie)
     }
 }
 
@@ -96,10 +88,9 @@ extension BrowserResponse {
         _ document: LocalResponse, _ call: BrowserCall, _ target: ReturnTarget
     ) -> BrowserResponse {
         guard call.isNavigation else { return BrowserResponse(content: .document(document), status: document.status) }
-        var response = BrowserResponse.page(
-            MessagePage(.mailSent, requestID: nil, signIn: call.path("sign-in")), status: document.status)
-        response.target = target
-        return response
+        return .page(
+            MessagePage(.mailSent, requestID: nil, signIn: call.path("sign-in")), status: document.status,
+            target: target)
     }
 }
 
@@ -120,15 +111,14 @@ enum SignInResult: String, CaseIterable {
 
 extension LinkPageError {
     init(_ failure: Failure, minimumLength: Int) {
-        let wait = Int64(max(failure.retryAfter, 1))
         switch (failure.status, failure.bodyErrors.first?.code) {
         case (400, .tooShort): self = .passwordTooShort(minimum: minimumLength)
         case (400, .tooLong): self = .passwordTooLong
         case (400, _) where failure.reason == .signInBadAddress: self = .addressInvalid
         case (400, _): self = .passwordTooWeak
         case (401, _): self = .linkInvalid
-        case (429, _): self = .throttled(seconds: wait)
-        case (503, _): self = .unavailable(seconds: wait)
+        case (429, _): self = .throttled(seconds: failure.wait)
+        case (503, _): self = .unavailable(seconds: failure.wait)
         default: self = .failed
         }
     }

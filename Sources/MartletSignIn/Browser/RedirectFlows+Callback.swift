@@ -47,19 +47,15 @@ extension RedirectFlows {
 
     private func fields() throws(Failure) -> CallbackFields {
         if call.request.method == "POST" { try SignInBody.checkPageForm(of: call.request) }
-        do throws(AuthenticationError) {
-            guard call.request.method == "POST" else {
-                return try CallbackFields(encoded: Array(call.request.query.utf8), sentBy: .query)
-            }
-            return try CallbackFields(encoded: call.request.body, sentBy: .formPost)
-        } catch {
-            throw .authentication(error)
-        }
+        return try read(
+            call.request.method == "POST"
+                ? CallbackFields(encoded: call.request.body, sentBy: .formPost)
+                : CallbackFields(encoded: Array(call.request.query.utf8), sentBy: .query))
     }
 
     private func find(_ fields: CallbackFields, in attempts: SignInAttempts) throws(Failure) -> SignInAttempt {
         guard let state = fields.state else { throw .malformed(.redirectStateMismatch) }
-        do throws(BrowserError) { return try attempts.find(state: state) } catch { throw .browser(error) }
+        return try fromBrowser(attempts.find(state: state))
     }
 
     /// Completes an attempt of this browser.
@@ -127,7 +123,7 @@ extension RedirectFlows {
             let code = try await AppCodes(endpoints.setup, for: call.request.owner).issue(for: new, app)
             return CallbackResponse(destination: .app, location: app.location(code: code))
         case .page(let text):
-            let cookie = try await BrowserSessions(endpoints, call).begin(
+            let cookie = try await BrowserSessions(endpoints: endpoints, call: call).begin(
                 new, replacing: cookies.session, attempt.session)
             return CallbackResponse(
                 destination: .page, location: setup.returns.target(of: text).text, cookies: [cookie])
@@ -150,23 +146,18 @@ extension RedirectFlows {
         return try await endpoints.reportingFailure(
             of: provider.handle, call.request, as: attempt.purpose == .link ? .link : .login
         ) { () async throws(Failure) in
-            let start: LoginFence.Start
-            do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
-            do throws(AuthenticationError) {
-                guard let flow = provider.redirecting.redirectFlow(in: call.browser) else { throw .noRedirect }
-                let callback = try RedirectCallback(fields, of: try redirectAttempt(attempt), in: flow)
-                let context = endpoints.context(of: call.request, for: purpose)
-                let redirecting = provider.redirecting
-                let handle = provider.handle
-                let outcome = try await endpoints.traced(with: handle) { () async throws(AuthenticationError) in
+            let start = try await fromStore(await endpoints.fence.start())
+            let (handle, redirecting) = (provider.handle, provider.redirecting)
+            guard let flow = redirecting.redirectFlow(in: call.browser) else { throw .authentication(.noRedirect) }
+            let callback = try read(RedirectCallback(fields, of: redirectAttempt(attempt), in: flow))
+            let context = endpoints.context(of: call.request, for: purpose)
+            let outcome = try await fromProvider(
+                await endpoints.traced(with: handle) { () async throws(AuthenticationError) in
                     try await handle.logIn(in: context) { () async throws(AuthenticationError) in
                         try await redirecting.complete(callback, in: context)
                     }
-                }
-                return (start, outcome)
-            } catch {
-                throw .authentication(error)
-            }
+                })
+            return (start, outcome)
         }
     }
 
@@ -180,7 +171,7 @@ extension RedirectFlows {
             return arrive(at: AccountResult.linkCancelled(provider.name).location(call.path("account")))
         }
         let kind = setup.kind(of: provider.handle)
-        return try await SignInFlow(endpoints, call).page(
+        return try await SignInFlow(endpoints: endpoints, call: call).page(
             .cancelled(kind), status: 200, cookies, target(of: attempt))
     }
 
@@ -197,7 +188,7 @@ extension RedirectFlows {
         if shown.status == 400, try await isSignedIn(since: attempt, cookies) {
             return arrive(at: target(of: attempt).text)
         }
-        return try await SignInFlow(endpoints, call).page(
+        return try await SignInFlow(endpoints: endpoints, call: call).page(
             isTemporary ? SignInNotice(failure) : .failed, status: shown.status, cookies, target(of: attempt)
         ).because(of: shown)
     }
@@ -205,7 +196,7 @@ extension RedirectFlows {
     /// Whether the browser has a session that it had not when the attempt began: another tab has signed in.
     private func isSignedIn(since attempt: SignInAttempt?, _ cookies: BrowserCookies) async throws(Failure) -> Bool {
         guard attempt?.purpose != .link,
-            let session = try await BrowserSessions(endpoints, call).current(cookies.session)
+            let session = try await BrowserSessions(endpoints: endpoints, call: call).current(cookies.session)
         else { return false }
         return attempt == nil || session.bound != attempt?.session
     }

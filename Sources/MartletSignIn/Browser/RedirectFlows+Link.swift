@@ -24,22 +24,19 @@ extension RedirectFlows {
         }
         let session = try await endpoints.liveSession(SessionReference(subject: bound.subject, id: bound.id))
         let page = call.path("account")
+        let result: AccountResult
+        var proof: String?
         do throws(Failure) {
             try await endpoints.link(
                 signIn, of: provider.handle, to: bound.subject, for: session, accounts, call.request)
+            (result, proof) = (.linked(provider.name), try await LinkProof(session: bound.id, call: call).make())
         } catch {
             switch error.reason {
-            case .accountsBoundElsewhere:
-                return CallbackResponse(
-                    destination: .page, location: AccountResult.identityTaken(provider.name).location(page))
-            case .accountsProviderTaken:
-                return CallbackResponse(
-                    destination: .page, location: AccountResult.alreadyLinked(provider.name).location(page))
+            case .accountsBoundElsewhere: result = .identityTaken(provider.name)
+            case .accountsProviderTaken: result = .alreadyLinked(provider.name)
             default: throw error
             }
         }
-        let proof = try await LinkProof(session: bound.id, call: call).make()
-        return CallbackResponse(
-            destination: .page, location: AccountResult.linked(provider.name).location(page, proof: proof))
+        return CallbackResponse(destination: .page, location: result.location(page, proof: proof))
     }
 }

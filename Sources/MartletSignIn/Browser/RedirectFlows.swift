@@ -14,12 +14,6 @@ struct RedirectFlows: Sendable {
     let call: BrowserCall
     let provider: RedirectingProvider
 
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall, _ provider: RedirectingProvider) {
-        self.endpoints = endpoints
-        self.call = call
-        self.provider = provider
-    }
-
     var setup: BrowserSetup { call.setup }
 
     /// `GET /start/{provider}`: sends the browser to the provider.
@@ -29,7 +23,7 @@ struct RedirectFlows: Sendable {
         // The provider's way back may come without the session's cookie.
         let session: SignInAttempt.Session? =
             if case .page = destination {
-                try await BrowserSessions(endpoints, call).current(cookies.session)?.bound
+                try await BrowserSessions(endpoints: endpoints, call: call).current(cookies.session)?.bound
             } else {
                 nil
             }
@@ -52,17 +46,13 @@ struct RedirectFlows: Sendable {
         }
         let seal = try await setup.secrets().attempts
         let attempt = try attempt(purpose, destination, session)
-        let url: String
         let (redirecting, context) = (provider.redirecting, endpoints.context(of: call.request))
         let language = LanguageTag(call.choice.language.rawValue)
-        do throws(AuthenticationError) {
-            let attempt = try redirectAttempt(attempt, for: request(for: destination))
-            url = try await provider.handle.run(in: context) { () async throws(AuthenticationError) in
-                try await redirecting.authorizationURL(for: attempt, language: language, until: context.deadline)
-            }
-        } catch {
-            throw .authentication(error)
-        }
+        let redirected = try read(redirectAttempt(attempt, for: request(for: destination)))
+        let url = try await fromProvider(
+            await provider.handle.run(in: context) { () async throws(AuthenticationError) in
+                try await redirecting.authorizationURL(for: redirected, language: language, until: context.deadline)
+            })
         let value = try value(of: attempt, seal)
         let superseded = cookies.attempts(seal).superseded(byOneMoreOf: value.utf8.count, now: call.now)
         let deletions =
@@ -89,34 +79,26 @@ struct RedirectFlows: Sendable {
     private func attempt(
         _ purpose: SignInAttempt.Purpose, _ destination: SignInAttempt.Destination, _ session: SignInAttempt.Session?
     ) throws(Failure) -> SignInAttempt {
-        do throws(CryptoError) {
-            return try SignInAttempt(
-                provider: provider.name, purpose: purpose, destination: destination, session: session, now: call.now)
-        } catch {
-            throw .authUnavailable(.signInNoEntropy)
-        }
+        return try random(
+            SignInAttempt(
+                provider: provider.name, purpose: purpose, destination: destination, session: session, now: call.now))
     }
 
     /// Where the flow ends: at a page, or in an app that asks for it with `client=native`.
     private func destination() throws(Failure) -> SignInAttempt.Destination {
-        let query: SignInForm
         // An app gets errors for what a page would ignore.
-        query = call.request.query.utf8.isEmpty ? call.query : try SignInBody.form(Array(call.request.query.utf8))
-        do throws(AuthenticationError) {
-            guard let client = try query.text("client") else { return .page(call.target(query).text) }
-            guard client == "native" else { throw .malformed(.signInBadQuery) }
-            let (redirect, challenge) = (try query.text("redirect"), try query.text("code_challenge"))
-            let (method, state) = (try query.text("code_challenge_method"), try query.text("state"))
-            do throws(BrowserError) {
-                return .app(
-                    try AppRequest(
-                        redirect: redirect, challenge: challenge, method: method, state: state,
-                        redirects: setup.configuration.nativeRedirects))
-            } catch {
-                throw .malformed(error.code)
-            }
+        let query = call.request.query.utf8.isEmpty ? call.query : try SignInBody.form(Array(call.request.query.utf8))
+        guard let client = try read(query.text("client")) else { return .page(call.target(query).text) }
+        guard client == "native" else { throw .authentication(.malformed(.signInBadQuery)) }
+        let (redirect, challenge) = (try read(query.text("redirect")), try read(query.text("code_challenge")))
+        let (method, state) = (try read(query.text("code_challenge_method")), try read(query.text("state")))
+        do throws(BrowserError) {
+            return .app(
+                try AppRequest(
+                    redirect: redirect, challenge: challenge, method: method, state: state,
+                    redirects: setup.configuration.nativeRedirects))
         } catch {
-            throw .authentication(error)
+            throw .authentication(.malformed(error.code))
         }
     }
 
@@ -150,8 +132,7 @@ struct RedirectFlows: Sendable {
     /// The value of an attempt's cookie.
     /// - Throws: 400 if it does not fit into one, 503.
     func value(of attempt: SignInAttempt, _ seal: AttemptSeal) throws(Failure) -> String {
-        let value: String?
-        do throws(CryptoError) { value = try seal.seal(attempt) } catch { throw .authUnavailable(.signInNoEntropy) }
+        let value = try random(seal.seal(attempt))
         guard let value else { throw .malformed(.browserAttemptTooLarge) }
         return value
     }

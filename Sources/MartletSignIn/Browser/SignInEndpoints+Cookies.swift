@@ -59,12 +59,16 @@ extension Secret {
 }
 
 extension LocalResponse {
-    /// Adds a `Set-Cookie` field.
-    mutating func set(_ cookie: String) {
-        if failure != nil {
-            failure?.setCookies.append(cookie)
+    /// The same response with the caller and the cookie that were noted meanwhile.
+    func noting(_ note: CallerNote) -> LocalResponse {
+        var response = self
+        (response.caller, response.provider) = (note.caller, note.provider)
+        guard let cookie = note.setCookie else { return response }
+        if failure == nil {
+            response.fields.append((name: "Set-Cookie", value: cookie))
         } else {
-            fields.append((name: "Set-Cookie", value: cookie))
+            response.failure?.setCookies.append(cookie)
         }
+        return response
     }
 }

@@ -10,16 +10,10 @@ internal import MartletSession
 
 /// The page for signing in, and its form for a name and a password.
 struct SignInFlow: Sendable {
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-    private let sessions: BrowserSessions
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
 
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.endpoints = endpoints
-        self.call = call
-        sessions = BrowserSessions(endpoints, call)
-    }
-
+    private var sessions: BrowserSessions { BrowserSessions(endpoints: endpoints, call: call) }
     private var binding: FormBinding { FormBinding(purpose: "sign-in", call: call) }
 
     /// `GET /sign-in`: the page, or a redirect for a browser that has a session.
@@ -57,10 +51,11 @@ struct SignInFlow: Sendable {
         let (cookies, form) = (try call.cookies(), try call.form())
         let target = call.target(form)
         let username = try? form.text("username")
-        switch try await binding.problem(of: form, cookies) {
-        case nil: break
-        case .cookiesNeeded: return try await rejected(.cookiesNeeded, .browserFormTokenInvalid, cookies, target)
-        case .expired: return try await rejected(.formExpired, .browserFormTokenInvalid, cookies, target)
+        if let problem = try await binding.problem(of: form, cookies) {
+            let failure = Failure.notAllowed(.browserFormTokenInvalid)
+            guard call.isNavigation else { throw failure }
+            let notice = problem == .cookiesNeeded ? SignInNotice.cookiesNeeded : .formExpired
+            return try await page(notice, status: failure.status, cookies, target).because(of: failure)
         }
         do throws(Failure) {
             let new = try await authenticate(form, with: provider, signingIn)
@@ -94,14 +89,6 @@ struct SignInFlow: Sendable {
         return nil
     }
 
-    private func rejected(
-        _ notice: SignInNotice, _ reason: ErrorCode, _ cookies: BrowserCookies, _ target: ReturnTarget
-    ) async throws(Failure) -> BrowserResponse {
-        let failure = Failure.notAllowed(reason)
-        guard call.isNavigation else { throw failure }
-        return try await page(notice, status: failure.status, cookies, target).because(of: failure)
-    }
-
     /// The page.
     /// - Parameter username: what the user typed before.
     func page(
@@ -124,12 +111,8 @@ struct SignInFlow: Sendable {
         let page = SignInPage(
             providers: flows.map { button($0.0, target) }, password: form, notice: notice,
             requestID: notice?.hasReference == true ? call.request.requestID : nil,
-            registration: SignUpFlow(endpoints, call).isOffered ? call.path("sign-up") : nil)
-        var response = BrowserResponse.page(page, status: status)
-        response.path = call.path("sign-in")
-        response.target = target
-        response.cookies = [cookie].compactMap(\.self)
-        return response
+            registration: SignUpFlow(endpoints: endpoints, call: call).isOffered ? call.path("sign-up") : nil)
+        return .page(page, status: status, path: call.path("sign-in"), target: target, cookie: cookie)
     }
 
     private func button(_ provider: RedirectingProvider, _ target: ReturnTarget) -> ProviderButton {
@@ -145,15 +128,14 @@ struct SignInFlow: Sendable {
 
 extension SignInNotice {
     init(_ failure: Failure) {
-        let wait = Int64(max(failure.retryAfter, 1))
         switch failure.status {
         case 400: self = .wrongPassword
         case 401:
             // A person can do nothing about what overtook the sign-in, but try again.
             self = [.signInOvertaken, .identityRevoked].contains(failure.reason) ? .failed : .wrongPassword
         case 403: self = .notAllowed
-        case 429: self = .throttled(seconds: wait)
-        case 503: self = .unavailable(seconds: wait)
+        case 429: self = .throttled(seconds: failure.wait)
+        case 503: self = .unavailable(seconds: failure.wait)
         default: self = .failed
         }
     }

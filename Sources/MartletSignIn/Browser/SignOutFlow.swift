@@ -8,13 +8,8 @@ internal import MartletSession
 
 /// Signing out.
 struct SignOutFlow: Sendable {
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.endpoints = endpoints
-        self.call = call
-    }
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
 
     /// `POST /sign-out`: ends the session of the cookie, with `all=true` all of the subject's, and deletes the cookie.
     ///
@@ -25,7 +20,7 @@ struct SignOutFlow: Sendable {
         let form = try SignInBody.optionalForm(of: call.request) ?? call.query
         let everywhere = try endsAll(form)
         if let cookie = try call.cookies().session {
-            let session = try await BrowserSessions(endpoints, call).current(cookie)
+            let session = try await BrowserSessions(endpoints: endpoints, call: call).current(cookie)
             if let session { try await end(session, everywhere: everywhere) }
         }
         // The form of the account's page has it in its action.
@@ -35,15 +30,12 @@ struct SignOutFlow: Sendable {
 
     private func end(_ session: VerifiedSession, everywhere: Bool) async throws(Failure) {
         let caller = try endpoints.caller(session, call.request)
-        let end =
-            everywhere ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
-        try await endpoints.ends.end(end, of: caller.session.subject)
+        try await endpoints.ends.logOut(caller, everywhere: everywhere)
     }
 
     /// Accepts only `true` and `false`, so that a typing error does not leave sessions alive.
     private func endsAll(_ form: SignInForm) throws(Failure) -> Bool {
-        let text: String?
-        do throws(AuthenticationError) { text = try form.text("all") } catch { throw .authentication(error) }
+        let text = try read(form.text("all"))
         switch text {
         case nil, "false": return false
         case "true": return true
@@ -55,8 +47,6 @@ struct SignOutFlow: Sendable {
     func confirmation() -> BrowserResponse {
         let page = SignedOutPage(
             isEverywhere: (try? call.query.text("all")) == "true", signIn: call.path("sign-in"))
-        var response = BrowserResponse.page(page)
-        response.path = call.path("signed-out")
-        return response
+        return .page(page, path: call.path("signed-out"))
     }
 }

@@ -13,13 +13,8 @@ internal import MartletSession
 /// Where users register by mail, the page only asks for it: the user exists once the address is proved. Otherwise it
 /// creates users with a name and a password; where mails go to users by their names, such a name is no address.
 struct SignUpFlow: Sendable {
-    private let endpoints: SignInEndpoints
-    private let call: BrowserCall
-
-    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
-        self.endpoints = endpoints
-        self.call = call
-    }
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
 
     private var binding: FormBinding { FormBinding(purpose: "sign-up", call: call) }
 
@@ -68,7 +63,8 @@ struct SignUpFlow: Sendable {
         do throws(Failure) {
             if registrar.isByMail { return try await requestMail(form, with: registrar, target) }
             let new = try await register(form, with: registrar)
-            let cookie = try await BrowserSessions(endpoints, call).begin(new, replacing: cookies.session)
+            let cookie = try await BrowserSessions(endpoints: endpoints, call: call).begin(
+                new, replacing: cookies.session)
             return .redirect(303, to: target.text, cookies: [cookie])
         } catch {
             guard call.isNavigation else { throw error }
@@ -84,12 +80,7 @@ struct SignUpFlow: Sendable {
         let (request, endpoints) = (call.request, endpoints)
         let document = try await endpoints.withBudget(endpoints.budgets.registrations, request, countsSuccess: true) {
             () async throws(Failure) in
-            let applicant: SignInEndpoints.Applicant
-            do throws(AuthenticationError) {
-                applicant = try endpoints.applicant(form, registrar.entry, addressMember: "username")
-            } catch {
-                throw .authentication(error)
-            }
+            let applicant = try read(endpoints.applicant(form, registrar.entry, addressMember: "username"))
             return try await endpoints.requestVerification(of: applicant, request)
         }
         return .mailRequested(document, call, target)
@@ -122,7 +113,7 @@ struct SignUpFlow: Sendable {
                     ? Failure.usernameTaken(error.code) : .authentication(error)
             }
             endpoints.setup.logger.info("user registered", ("request_id", request.requestID))
-            return try await SignInFlow(endpoints, call).authenticate(
+            return try await SignInFlow(endpoints: endpoints, call: call).authenticate(
                 form, with: registrar.handle, registrar.signingIn)
         }
     }
@@ -141,17 +132,12 @@ struct SignUpFlow: Sendable {
             byMail: registrar?.isByMail == true
                 ? RegisterPage.ByMail(
                     asksName: registrar?.serving.selfService.registration?.requiresName == true, name: name) : nil)
-        var response = BrowserResponse.page(page, status: status)
-        response.path = call.path("sign-up")
-        response.target = target
-        response.cookies = [issued.setCookie].compactMap(\.self)
-        return response
+        return .page(page, status: status, path: call.path("sign-up"), target: target, cookie: issued.setCookie)
     }
 }
 
 extension RegistrationError {
     init(_ failure: Failure, minimumLength: Int) {
-        let wait = Int64(max(failure.retryAfter, 1))
         let body = failure.bodyErrors.first
         switch (failure.status, body?.code) {
         case (409, _): self = .usernameTaken
@@ -162,8 +148,8 @@ extension RegistrationError {
         case (400, _) where failure.reason == .signInBadAddress: self = .addressInvalid
         case (400, _) where body?.pointer == "/name": self = .nameInvalid
         case (400, _): self = body?.pointer == "/password" ? .passwordTooWeak : .usernameInvalid
-        case (429, _): self = .throttled(seconds: wait)
-        case (503, _): self = .unavailable(seconds: wait)
+        case (429, _): self = .throttled(seconds: failure.wait)
+        case (503, _): self = .unavailable(seconds: failure.wait)
         default: self = .failed
         }
     }

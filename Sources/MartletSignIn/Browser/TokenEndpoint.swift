@@ -14,34 +14,20 @@ struct TokenEndpoint: Sendable {
     /// `POST /token`: exchanges a code, or with `grant_type=refresh_token` a refresh token.
     func exchange(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
-        let grantType: String?
-        do throws(AuthenticationError) { grantType = try form.text(Self.grantType) } catch {
-            throw .authentication(error)
-        }
+        let grantType = try read(form.text(Self.grantType))
         switch grantType {
         case nil, "authorization_code": return try await exchangeCode(form, request)
         case "refresh_token": return try await endpoints.refresh(request)
         default:
-            throw .malformed(
-                .signInBadGrantType,
-                [
-                    BodyError(
-                        Self.grantType, .invalid,
-                        detail: "`grant_type` must be `authorization_code` or `refresh_token`.")
-                ])
+            let detail = "`grant_type` must be `authorization_code` or `refresh_token`."
+            throw .malformed(.signInBadGrantType, [BodyError(Self.grantType, .invalid, detail: detail)])
         }
     }
 
     /// Exchanges a code, which is used up, whatever the outcome.
     private func exchangeCode(_ form: SignInForm, _ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let client = try SessionClient(form, request)
-        let (code, verifier): (String, String)
-        do throws(AuthenticationError) {
-            code = try form.requiredText("code")
-            verifier = try form.requiredText("code_verifier")
-        } catch {
-            throw .authentication(error)
-        }
+        let (code, verifier) = (try read(form.requiredText("code")), try read(form.requiredText("code_verifier")))
         return try await endpoints.withBudget(endpoints.budgets.codes, request) { () async throws(Failure) in
             let (key, new): (String?, NewSession)
             do throws(Failure) {

@@ -11,7 +11,7 @@ struct CrossOrigin: Sendable {
 
     /// The request's origin, if it is configured.
     func origin(of request: LocalRequest) -> String? {
-        let sent = request.fields.filter { $0.name.lowercased() == "origin" }.map(\.value)
+        let sent = request.values(of: "origin")
         guard sent.count == 1, let origin = sent.first else { return nil }
         return origins.first { $0.hasSameBytes(as: origin) }
     }

@@ -42,32 +42,24 @@ extension SignInEndpoints {
     private func checkLinkable(
         _ signIn: SignIn, of provider: ProviderHandle, to subject: String, _ accounts: any AccountStoring
     ) async throws(Failure) {
-        do throws(AccountError) {
-            try await setup.transfers?.follow(signIn.identity, provider: provider.name)
-            if let owner = try await accounts.find(signIn.accountIdentity(of: provider.name)) {
-                guard !owner.subject.hasSameBytes(as: subject) else { return }
-                throw AccountError(.accountsBoundElsewhere, .identityTaken, "bound to another account")
-            }
-            let others = try await accounts.identities(of: subject)
-            guard !others.contains(where: { $0.provider.hasSameBytes(as: provider.name) }) else {
-                throw AccountError(.accountsProviderTaken, .providerAlreadyLinked, "another identity is linked")
-            }
-        } catch {
-            throw .account(error)
+        try await fromAccounts(await setup.transfers?.follow(signIn.identity, provider: provider.name))
+        if let owner = try await fromAccounts(await accounts.find(signIn.accountIdentity(of: provider.name))) {
+            guard !owner.subject.hasSameBytes(as: subject) else { return }
+            throw .identityTaken(.accountsBoundElsewhere)
+        }
+        let others = try await fromAccounts(await accounts.identities(of: subject))
+        guard !others.contains(where: { $0.provider.hasSameBytes(as: provider.name) }) else {
+            throw .providerAlreadyLinked(.accountsProviderTaken)
         }
     }
 
     /// The list entry of a session.
     /// - Throws: 401 if it has ended, 503.
     func liveSession(_ session: SessionReference) async throws(Failure) -> SessionSummary {
-        do throws(SessionError) {
-            guard let found = try await setup.sessions.summary(of: session) else {
-                throw SessionError(.signInSessionNeeded, .invalid)
-            }
-            return found
-        } catch {
-            throw .session(error)
+        guard let found = try await fromSessions(await setup.sessions.summary(of: session)) else {
+            throw .credentialInvalid(.signInSessionNeeded)
         }
+        return found
     }
 
     /// Links an authenticated identity to an account, for a session of it.

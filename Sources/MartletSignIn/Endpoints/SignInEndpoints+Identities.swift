@@ -27,9 +27,7 @@ extension SignInEndpoints {
     /// The identities of an account; none without accounts.
     func linkedIdentities(of subject: String) async throws(Failure) -> [LinkedIdentity] {
         guard let accounts = setup.accounts else { return [] }
-        do throws(AccountError) { return try await accounts.linkedIdentities(of: subject) } catch {
-            throw .account(error)
-        }
+        return try await fromAccounts(await accounts.linkedIdentities(of: subject))
     }
 
     /// - Parameter caller: the session has only the claims of the identity that created it.

@@ -28,12 +28,7 @@ extension SignInEndpoints {
                 throw error.disposition == .rejected ? .malformed(error.code) : .authentication(error)
             }
         }
-        let filed: FiledNotification
-        do throws(AccountError) {
-            filed = try await life.receive(notification, from: provider)
-        } catch {
-            throw .account(error)
-        }
+        let filed = try await fromAccounts(await life.receive(notification, from: provider))
         audit.record(
             .notification, request, provider: provider.name,
             detail: "\(notification.type) \(filed.outcome.rawValue)",
@@ -49,12 +44,7 @@ extension SignInEndpoints {
     func account(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
         let caller = try await caller(of: request)
-        let profile: JSONObject
-        do throws(AccountError) {
-            profile = try await accounts.profile(of: caller.session.subject)
-        } catch {
-            throw .account(error)
-        }
+        let profile = try await fromAccounts(await accounts.profile(of: caller.session.subject))
         return SignInResponse.json([
             "subject": .string(caller.principal.subject),
             "profile": .object(profile),
@@ -88,7 +78,7 @@ extension SignInEndpoints {
     /// The states of the account's identities; none without accounts.
     func statusOfIdentities(of subject: String) async throws(Failure) -> [IdentityStatus] {
         guard let life = setup.life else { return [] }
-        do throws(AccountError) { return try await life.states(of: subject) } catch { throw .account(error) }
+        return try await fromAccounts(await life.states(of: subject))
     }
 }
 

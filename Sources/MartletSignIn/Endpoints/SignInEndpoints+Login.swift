@@ -21,12 +21,7 @@ extension SignInEndpoints {
     ) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
         let client = try SessionClient(form, request)
-        let replaced: Secret?
-        do throws(AuthenticationError) {
-            replaced = try form.secret(Self.replacedMember)
-        } catch {
-            throw .authentication(error)
-        }
+        let replaced = try read(form.secret(Self.replacedMember))
         let (key, start, signIn) = try await reportingFailure(of: provider, request) {
             () async throws(Failure) in
             let key = try await ClientKeys(endpoints: self).newKey(of: request)
@@ -128,8 +123,7 @@ extension SignInEndpoints {
         for purpose: AuthenticationContext.Purpose = .login, approvedBy approve: LoginApproval? = nil
     ) async throws(Failure) -> (LoginFence.Start, SignIn) {
         if let rejection = provider.rejection(ofLoginFrom: request.network) { throw .authentication(rejection) }
-        let start: LoginFence.Start
-        do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
+        let start = try await fromStore(await fence.start())
         return (
             start, try await authenticate(form, with: provider, signingIn, request, for: purpose, approvedBy: approve)
         )
@@ -197,7 +191,7 @@ extension SignInEndpoints {
     /// `POST /nonce`.
     func nonce(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let nonce = try await withBudget(budgets.nonces, request, countsSuccess: true) { () async throws(Failure) in
-            do throws(StoreError) { return try await setup.nonces.make() } catch { throw .store(error) }
+            return try await fromStore(await setup.nonces.make())
         }
         return SignInResponse.json([
             "nonce": .string(nonce), "expires_in": .integer(NonceIssuer.lifetime.wholeSeconds),
@@ -207,12 +201,7 @@ extension SignInEndpoints {
     /// `POST /refresh`.
     func refresh(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
-        let token: Secret
-        do throws(AuthenticationError) {
-            token = try form.requiredSecret("refresh_token")
-        } catch {
-            throw .authentication(error)
-        }
+        let token = try read(form.requiredSecret("refresh_token"))
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
             let tokens = try await ClientKeys(endpoints: self).refresh(token, request)
             request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)

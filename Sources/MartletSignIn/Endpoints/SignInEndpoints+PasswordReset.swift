@@ -16,24 +16,15 @@ extension SignInEndpoints {
         let form = try SignInBody.form(of: request)
         return try await withBudget(budgets.mailRequests, request, countsSuccess: true) {
             () async throws(Failure) in
-            let (entry, address, locale): (SelfServiceProviders.Entry, EmailAddress, LanguageTag?)
-            do throws(AuthenticationError) {
-                entry = try SelfServiceProviders.chosen(from: selfService.resetting, by: form)
-                (address, locale) = (try form.requiredAddress(), try form.locale())
-            } catch {
-                throw .authentication(error)
-            }
+            let entry = try read(SelfServiceProviders.chosen(from: selfService.resetting, by: form))
+            let (address, locale) = (try read(form.requiredAddress()), try read(form.locale()))
             guard let rules = entry.provider.selfService.reset else { throw .noRoute(.signInUnknownEndpoint) }
             let key = entry.provider.canonicalName(address.text) ?? address.text
             let origin = await origin(of: request, for: key, entry)
-            let link: PasswordLinkRequest
-            do throws(CryptoError) {
-                link = try mails.reset(
+            let link = try random(
+                mails.reset(
                     of: AddressMails.Recipient(address, key: key, locale: locale, provider: entry.name), rules,
-                    from: origin)
-            } catch {
-                throw .authUnavailable(.signInNoEntropy)
-            }
+                    from: origin))
             return try await requestLink(link, request)
         }
     }

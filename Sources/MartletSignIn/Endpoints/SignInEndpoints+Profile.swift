@@ -16,18 +16,9 @@ extension SignInEndpoints {
         let subject = try await caller(of: request).session.subject
         let patch = try SignInBody.form(of: request).profilePatch()
         return try await withBudget(budgets.profiles, request, countsSuccess: true) { () async throws(Failure) in
-            let profile: JSONObject
-            do throws(AccountError) {
-                profile = try await accounts.changeProfile(of: subject, by: patch)
-            } catch {
-                throw .account(error)
-            }
-            do throws(ClaimPublisher.PublicationError) {
-                // Also if nothing has changed: the client repeats a change whose publication failed.
-                try await setup.claims?.publish(subject)
-            } catch {
-                throw .publication(error)
-            }
+            let profile = try await fromAccounts(await accounts.changeProfile(of: subject, by: patch))
+            // Also if nothing has changed: the client repeats a change whose publication failed.
+            try await published(await setup.claims?.publish(subject))
             setup.logger.info("profile changed", ("subject", subject), ("request_id", request.requestID))
             return SignInResponse.json(profile)
         }
@@ -46,12 +37,8 @@ extension SignInForm {
         if hasOtherNames { others.append(Self.unknown("")) }
         guard others.isEmpty else { throw .malformed(.signInUnknownMember, others) }
         var patch = ProfilePatch()
-        do throws(AuthenticationError) {
-            if names.contains("name") { patch.set(name: try plainDisplayName()) }
-            if names.contains("locale") { patch.set(locale: try locale()) }
-        } catch {
-            throw .authentication(error)
-        }
+        if names.contains("name") { patch.set(name: try read(plainDisplayName())) }
+        if names.contains("locale") { patch.set(locale: try read(locale())) }
         return patch
     }
 

@@ -33,11 +33,7 @@ extension SignInEndpoints {
     ) async throws(Failure) -> SessionProof {
         if caller.cookie != nil { return try await renewCookie(of: caller, with: proof, request) ?? proof }
         let token = try PresentedToken(of: request).bytes
-        do throws(SessionError) {
-            return try await setup.sessions.renew(Credential(bearer: token), with: proof)
-        } catch {
-            throw .session(error)
-        }
+        return try await fromSessions(await setup.sessions.renew(Credential(bearer: token), with: proof))
     }
 
     /// Requires a proof of the caller that is not older than `age`: that of the session, or a credential in the body.
@@ -96,12 +92,7 @@ extension SignInEndpoints {
 
     /// The provider that the body names.
     private func provider(in form: SignInForm) throws(Failure) -> ProviderHandle {
-        let name: String
-        do throws(AuthenticationError) {
-            name = try form.requiredText(Self.providerMember)
-        } catch {
-            throw .authentication(error)
-        }
+        let name = try read(form.requiredText(Self.providerMember))
         guard let provider = setup.provider(name), provider.signingIn != nil else { throw Self.unknownProvider }
         return provider
     }
@@ -115,13 +106,8 @@ extension SignInEndpoints {
         guard let accounts = setup.accounts else {
             return Principal(identity: signIn.identity, provider: provider, sessionID: nil).subject
         }
-        let account: Account?
-        do throws(AccountError) {
-            try await setup.transfers?.follow(signIn.identity, provider: provider)
-            account = try await accounts.find(signIn.accountIdentity(of: provider))
-        } catch {
-            throw .account(error)
-        }
+        try await fromAccounts(await setup.transfers?.follow(signIn.identity, provider: provider))
+        let account = try await fromAccounts(await accounts.find(signIn.accountIdentity(of: provider)))
         if account == nil, let error = signIn.unlessKnown { throw .authentication(error) }
         guard account?.isDisabled != true else { throw .notAllowed(.accountDisabled) }
         return account?.subject
@@ -131,12 +117,8 @@ extension SignInEndpoints {
     private func checkNotOvertaken(
         since start: LoginFence.Start, _ subject: String, provider: String
     ) async throws(Failure) {
-        let wasOvertaken: Bool
-        do throws(StoreError) {
-            wasOvertaken = try await fence.wasOvertaken(start, subject, provider: provider)
-        } catch {
-            throw .store(error)
+        guard try await !fromStore(await fence.wasOvertaken(start, subject, provider: provider)) else {
+            throw .credentialInvalid(.signInOvertaken)
         }
-        if wasOvertaken { throw .credentialInvalid(.signInOvertaken) }
     }
 }

@@ -78,13 +78,8 @@ extension SignInEndpoints {
         of applicant: Applicant, _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
         let origin = await origin(of: request, for: applicant.key, applicant.entry)
-        let link: PasswordLinkRequest
-        do throws(CryptoError) {
-            link = try mails.registration(
-                of: applicant.recipient, applicant.rules, claims: applicant.claims, from: origin)
-        } catch {
-            throw .authUnavailable(.signInNoEntropy)
-        }
+        let link = try random(
+            mails.registration(of: applicant.recipient, applicant.rules, claims: applicant.claims, from: origin))
         return try await requestLink(link, request)
     }
 
@@ -126,12 +121,7 @@ extension SignInEndpoints {
     /// because this network has caused enough of them.
     func requestLink(_ link: PasswordLinkRequest, _ request: LocalRequest) async throws(Failure) -> LocalResponse {
         guard let links = setup.links else { throw .noRoute(.signInNoAccounts) }
-        let receipt: PasswordLinkReceipt
-        do throws(AccountError) {
-            receipt = try await links.request(link, at: setup.clock.unixTime)
-        } catch {
-            throw .account(error)
-        }
+        let receipt = try await fromAccounts(await links.request(link, at: setup.clock.unixTime))
         if receipt == .withheld {
             setup.logger.info(
                 "mail withheld", ("code", "\(ErrorCode.signInTooManyMails)"), ("request_id", request.requestID))

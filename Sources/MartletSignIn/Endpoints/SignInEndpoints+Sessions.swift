@@ -30,12 +30,7 @@ extension SignInEndpoints {
     /// `GET /sessions`.
     func sessions(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
-        let summaries: [SessionSummary]
-        do throws(SessionError) {
-            summaries = try await setup.sessions.list(subject: caller.session.subject)
-        } catch {
-            throw .session(error)
-        }
+        let summaries = try await fromSessions(await setup.sessions.list(subject: caller.session.subject))
         let entries = summaries.map { summary in
             JSONValue.object(summary.entry(isCurrent: summary.id.hasSameBytes(as: caller.session.id)))
         }
@@ -46,13 +41,9 @@ extension SignInEndpoints {
     func endSession(_ id: String, _ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
         let session = SessionReference(subject: caller.session.subject, id: id)
-        let existed: Bool
-        do throws(SessionError) {
-            existed = try await setup.sessions.isLive(session)
-        } catch {
-            throw .session(error)
+        guard try await fromSessions(await setup.sessions.isLive(session)) else {
+            throw .notFound(.signInUnknownSession)
         }
-        guard existed else { throw .notFound(.signInUnknownSession) }
         try await ends.end(SessionsEnd("ended_by_user", only: id), of: session.subject)
         return SignInResponse.noContent
     }
@@ -61,8 +52,7 @@ extension SignInEndpoints {
     func logout(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let endsAll = try LogoutQuery.endsAll(request.query)
         let caller = try await caller(of: request)
-        let end = endsAll ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
-        try await ends.end(end, of: caller.session.subject)
+        try await ends.logOut(caller, everywhere: endsAll)
         deleteCookie(of: caller, request)
         return SignInResponse.noContent
     }
@@ -72,10 +62,7 @@ extension SignInEndpoints {
     /// An unknown token is a success (§2.2), and `token_type_hint` is not needed: tokens say what they are.
     func revoke(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
-        let token: Secret
-        do throws(AuthenticationError) { token = try form.requiredSecret("token") } catch {
-            throw .authentication(error)
-        }
+        let token = try read(form.requiredSecret("token"))
         do throws(Failure) {
             try await withBudget(budgets.revocations, request) { () async throws(Failure) in
                 let accessPrefix = type(of: setup.sessions).accessPrefix
@@ -84,7 +71,7 @@ extension SignInEndpoints {
                 }
                 // Whoever has the token may end its session: no proof is needed for that.
                 let caller = try caller(try await session(of: token.withBytes { $0 }, request), request)
-                try await ends.end(SessionsEnd("logout", only: caller.session.id), of: caller.session.subject)
+                try await ends.logOut(caller, everywhere: false)
             }
         } catch {
             guard error.status == 401 else { throw error }

@@ -70,11 +70,9 @@ package final class SignInEndpoints: Sendable {
         var request = request
         request.callerNote = note
         if let browser = setup.browser, let endpoint = BrowserEndpoint.find(request, in: setup) {
-            var response = await BrowserEndpoints(self, browser).handle(request, at: endpoint)
+            let response = await BrowserEndpoints(endpoints: self, setup: browser).handle(request, at: endpoint)
             audit.record(AuditDeed(endpoint, request), request, response)
-            (response.caller, response.provider) = (note.caller, note.provider)
-            if let cookie = note.setCookie { response.set(cookie) }
-            return response
+            return response.noting(note)
         }
         guard let endpoint = Endpoint.find(request.path, in: setup), isOffered(endpoint) else {
             return crossOrigin.addingFields(
@@ -87,8 +85,7 @@ package final class SignInEndpoints: Sendable {
             response = LocalResponse(refusing: error.describingBody())
         }
         audit.record(AuditDeed(endpoint, request), request, response)
-        (response.caller, response.provider) = (note.caller, note.provider)
-        if let cookie = note.setCookie { response.set(cookie) }
+        response = response.noting(note)
         return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response
     }
 
@@ -161,9 +158,14 @@ package final class SignInEndpoints: Sendable {
 
 extension RequestFacts {
     fileprivate init(_ request: LocalRequest) {
-        let host = request.fields.first { $0.name.lowercased() == "host" }
-        self.init(method: request.method, host: host?.value ?? "", path: request.path)
+        self.init(method: request.method, host: request.field("host") ?? "", path: request.path)
     }
+}
+
+extension LocalRequest {
+    /// The values of the fields of a name.
+    /// - Parameter name: in lower case.
+    func values(of name: String) -> [String] { fields.filter { $0.name.lowercased() == name }.map(\.value) }
 }
 
 // MARK: - Caller

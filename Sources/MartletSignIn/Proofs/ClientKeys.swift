@@ -34,11 +34,7 @@ struct ClientKeys: Sendable {
             guard rule == .verifiedIfBound, error.kind == .unproven else { throw .session(error) }
         }
         let owner = try await provenKey(of: request)
-        do throws(SessionError) {
-            return try await refresh(token, provenBy: owner, isRequired: true, request)
-        } catch {
-            throw .session(error)
-        }
+        return try await fromSessions(await refresh(token, provenBy: owner, isRequired: true, request))
     }
 
     private func refresh(
@@ -98,7 +94,7 @@ struct PresentedToken: Sendable {
 
     /// - Throws: 401 without exactly one token.
     init(of request: LocalRequest) throws(Failure) {
-        let values = request.fields.filter { $0.name.lowercased() == "authorization" }.map(\.value)
+        let values = request.values(of: "authorization")
         guard let value = values.first else { throw .credentialMissing }
         let bytes = Array(value.utf8)
         guard values.count == 1 else { throw .credentialInvalid(.signInBadAuthorization) }

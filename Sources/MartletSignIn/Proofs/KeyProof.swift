@@ -21,16 +21,12 @@ package struct KeyProof: Sendable {
 
     init(_ request: LocalRequest, accessToken: [UInt8]?) {
         self.init(
-            proofs: Self.fields(of: request).map { Array($0.value.utf8) }, method: request.method,
+            proofs: request.values(of: "dpop").map { Array($0.utf8) }, method: request.method,
             url: request.clientURL, accessToken: accessToken)
     }
 
     /// Whether a request has a proof, valid or not.
-    static func isPresented(by request: LocalRequest) -> Bool { !fields(of: request).isEmpty }
-
-    private static func fields(of request: LocalRequest) -> [(name: String, value: String)] {
-        request.fields.filter { $0.name.lowercased() == "dpop" }
-    }
+    static func isPresented(by request: LocalRequest) -> Bool { !request.values(of: "dpop").isEmpty }
 }
 
 /// Verifies proofs of clients' keys, and marks each as used.

@@ -22,23 +22,16 @@ struct LinkUse: Sendable {
         let form = try SignInBody.form(of: request)
         try await endpoints.withBudget(endpoints.budgets.links, request) { () async throws(Failure) in
             let (digest, entry) = try await validLink(form, for: purpose, links)
-            let hash: String
-            do throws(AuthenticationError) {
-                hash = try await entry.provider.hashNewPassword(
-                    try form.requiredSecret(passwordMember), member: passwordMember, in: endpoints.context(of: request))
-            } catch {
-                throw .authentication(error)
-            }
+            let hash = try await fromProvider(
+                await entry.provider.hashNewPassword(
+                    try form.requiredSecret(passwordMember), member: passwordMember, in: endpoints.context(of: request)))
             let (now, names) = (endpoints.setup.clock.unixTime, endpoints.selfService.names)
-            let proof: AddressProof?
-            do throws(AccountError) {
+            let proof =
                 switch purpose {
-                case .registration: proof = try await links.register(with: digest, password: hash, at: names, now: now)
-                case .reset: proof = try await links.reset(with: digest, to: hash, at: names, now: now)
+                case .registration:
+                    try await fromAccounts(await links.register(with: digest, password: hash, at: names, now: now))
+                case .reset: try await fromAccounts(await links.reset(with: digest, to: hash, at: names, now: now))
                 }
-            } catch {
-                throw .account(error)
-            }
             guard let proof else { throw .credentialInvalid(.signInBadLink) }
             endpoints.setup.logger.info(
                 purpose == .reset ? "password reset" : "user registered", ("provider", entry.name),
@@ -53,17 +46,10 @@ struct LinkUse: Sendable {
         _ form: SignInForm, for purpose: PasswordLinkPurpose, _ links: AccountStore
     ) async throws(Failure) -> (digest: String, entry: SelfServiceProviders.Entry) {
         let entries = purpose == .reset ? endpoints.selfService.resetting : endpoints.selfService.registering
-        let token: Secret
-        do throws(AuthenticationError) { token = try form.requiredSecret("token") } catch {
-            throw .authentication(error)
-        }
+        let token = try read(form.requiredSecret("token"))
         guard let digest = LinkToken.digest(of: token) else { throw .credentialInvalid(.signInBadLink) }
-        let name: String?
-        do throws(AccountError) {
-            name = try await links.linkProvider(of: digest, for: purpose, at: endpoints.setup.clock.unixTime)
-        } catch {
-            throw .account(error)
-        }
+        let name = try await fromAccounts(
+            await links.linkProvider(of: digest, for: purpose, at: endpoints.setup.clock.unixTime))
         guard let name, let entry = entries.first(where: { $0.name.hasSameBytes(as: name) }) else {
             throw .credentialInvalid(.signInBadLink)
         }
