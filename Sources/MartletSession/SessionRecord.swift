@@ -14,8 +14,8 @@ package struct SessionRecord: Sendable {
     package let provider: String
     package let providerSubject: String
     package let issuer: String
-    package let claims: JSONObject
-    package let authTime: UnixTime
+    package private(set) var claims: JSONObject
+    package private(set) var authTime: UnixTime
     /// When the session was created, in milliseconds of Unix time.
     package let created: Int64
     /// When it ends at the latest, in milliseconds of Unix time.
@@ -39,18 +39,6 @@ package struct SessionRecord: Sendable {
         keyThumbprint = isBindable ? identity.binding?.keyThumbprint : nil
     }
 
-    private init(_ record: SessionRecord, claims: JSONObject, authTime: UnixTime) {
-        subject = record.subject
-        provider = record.provider
-        providerSubject = record.providerSubject
-        issuer = record.issuer
-        self.claims = claims
-        self.authTime = authTime
-        created = record.created
-        ends = record.ends
-        keyThumbprint = record.keyThumbprint
-    }
-
     /// The record of the session once it is bound to a key.
     func bound(to thumbprint: String) -> SessionRecord {
         var bound = self
@@ -62,9 +50,10 @@ package struct SessionRecord: Sendable {
     ///
     /// The level belongs to the authentication: without one, the session has none any more.
     func renewed(by proof: SessionProof) -> SessionRecord {
-        var claims = self.claims
-        claims[SessionProof.levelClaim] = proof.acr.map { .string($0) }
-        return SessionRecord(self, claims: claims, authTime: proof.authTime)
+        var renewed = self
+        renewed.claims[SessionProof.levelClaim] = proof.acr.map { .string($0) }
+        renewed.authTime = proof.authTime
+        return renewed
     }
 
     /// Decodes a record from its JSON; `nil` if it is malformed or of another version.

@@ -80,11 +80,7 @@ struct SessionSeal {
         guard bytes.withBytes({ SessionRecord($0) }) != nil else {
             throw SessionError(.sessionRecordTooLarge, .unavailable)
         }
-        do {
-            return try seal(bytes, with: sealing.own.recordKey(key), as: "record", 0)
-        } catch {
-            throw SessionSeal.failure(error)
-        }
+        return try sealed(seal(bytes, with: sealing.own.recordKey(key), as: "record", 0))
     }
 
     func open(_ record: [UInt8], with key: Secret) -> SessionRecord? {
@@ -216,10 +212,6 @@ struct SessionSeal {
         return Hexadecimal.encode(HMACSHA256.authenticate(Array(provider.utf8), key: key).prefix(8))
     }
 
-    static func failure(_ error: CryptoError) -> SessionError {
-        SessionError(.sessionCryptoFailed, .unavailable, cause: error)
-    }
-
     private static func listingKey(_ subject: String, _ salt: SealSalt) -> Secret {
         salt.derive(
             from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256GCM.keyLength)
@@ -266,19 +258,12 @@ struct SessionPair: Sendable {
     /// The end of the grace period.
     let graceEnd: Int64
     /// Whether its tokens are bound to the session's key.
-    let isBound: Bool
+    var isBound = false
     /// By which its tokens are authenticated; not stored.
     var salt = SealSalt.none
+}
 
-    init(access: Secret, accessExpiry: Int64, refresh: Secret, key: Secret, graceEnd: Int64, isBound: Bool = false) {
-        self.isBound = isBound
-        self.access = access
-        self.accessExpiry = accessExpiry
-        self.refresh = refresh
-        self.key = key
-        self.graceEnd = graceEnd
-    }
-
+extension SessionPair {
     var bytes: Secret {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(SessionPair.length)
@@ -314,13 +299,9 @@ struct CookieGrace: Sendable {
     let replacement: Secret?
     /// By which the next token is authenticated; not stored.
     var salt = SealSalt.none
+}
 
-    init(end: Int64, key: Secret, replacement: Secret?) {
-        self.end = end
-        self.key = key
-        self.replacement = replacement
-    }
-
+extension CookieGrace {
     var bytes: Secret {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(8 + AES256GCM.keyLength + SessionToken.secretLength)
@@ -343,24 +324,18 @@ struct CookieGrace: Sendable {
 
 /// What a subject's session list shows of one session.
 struct SessionListing: Sendable {
-    /// The first byte.
-    private static let version: UInt8 = 1
-
     let provider: String
     let created: Int64
     /// The key of the last address.
     let addressKey: [UInt8]
     let client: SessionClient
     /// Whether the session was bound to a key at its login.
-    private(set) var isBound = false
+    var isBound = false
+}
 
-    init(provider: String, created: Int64, addressKey: [UInt8], client: SessionClient, isBound: Bool = false) {
-        self.isBound = isBound
-        self.provider = provider
-        self.created = created
-        self.addressKey = addressKey
-        self.client = client
-    }
+extension SessionListing {
+    /// The first byte.
+    private static let version: UInt8 = 1
 
     var bytes: [UInt8] {
         var bytes = [Self.version]
@@ -389,16 +364,15 @@ struct SessionListing: Sendable {
             let device = text(),
             let agent = text(), let address = text(), let name = String(validating: provider, as: UTF8.self)
         else { return nil }
-        self.provider = name
-        self.created = Int64(bigEndian: created)
-        self.addressKey = Array(addressKey)
         func optional(_ text: ArraySlice<UInt8>) -> String? {
             text.isEmpty ? nil : String(validating: text, as: UTF8.self)
         }
-        client = SessionClient(
+        let client = SessionClient(
             deviceName: optional(device), userAgent: optional(agent),
             address: SealedAddress.unpacked(Array(address)) ?? [])
-        isBound = rest.first == 1
+        self.init(
+            provider: name, created: Int64(bigEndian: created), addressKey: Array(addressKey), client: client,
+            isBound: rest.first == 1)
     }
 }
 

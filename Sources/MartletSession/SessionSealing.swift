@@ -41,22 +41,22 @@ struct SessionSealing: Sendable {
     let own: SealSalt
     private let others: [SealSalt]
     private let seal: StoreSeal?
-    private let kind: SealedKind
+    private var kind: SealedKind
 
     init(_ seal: StoreSeal?, kind: SealedKind = .session) {
         let salts = seal?.sessionSecrets.map { SealSalt(secret: $0) } ?? []
-        self.init(seal, own: salts.first ?? .none, others: Array(salts.dropFirst()), kind: kind)
-    }
-
-    private init(_ seal: StoreSeal?, own: SealSalt, others: [SealSalt], kind: SealedKind) {
         self.seal = seal
-        self.own = own
-        self.others = others
+        own = salts.first ?? .none
+        others = Array(salts.dropFirst())
         self.kind = kind
     }
 
     /// The same for values of another kind.
-    func of(_ kind: SealedKind) -> SessionSealing { SessionSealing(seal, own: own, others: others, kind: kind) }
+    func of(_ kind: SealedKind) -> SessionSealing {
+        var copy = self
+        copy.kind = kind
+        return copy
+    }
 
     var isActive: Bool { seal != nil }
 

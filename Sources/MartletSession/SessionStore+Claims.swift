@@ -7,17 +7,10 @@ extension SessionStore {
     @discardableResult
     package func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool {
         let time = currentTime()
-        let bytes: [UInt8]
-        do throws(CryptoError) {
-            bytes = try ClaimsSeal(subject: subject, sealing).seal(claims)
-        } catch {
-            throw SessionSeal.failure(error)
-        }
+        let bytes = try sealed(ClaimsSeal(subject: subject, sealing).seal(claims))
         let stored = StoredClaims(
             version: claims.version, bytes: bytes, ends: time.now.later(by: policy.refreshTTL))
-        let changed = try await withStore { () async throws(StoreError) in
-            try await backend.storeClaims(stored, of: SubjectKey(subject), at: time)
-        }
+        let changed = try await fromStore(await backend.storeClaims(stored, of: SubjectKey(subject), at: time))
         guard let changed else { return false }
         if !changed.isEmpty { await self.changed(changed) }
         return true

@@ -5,9 +5,6 @@ package import MartletProvider
 /// Sessions of browsers: they have one cookie token, and no other tokens. In everything else they are sessions like
 /// others: in lists, ends, limits, revocations and claims.
 extension SessionStore {
-    /// An attempt that loses a race finds the winner's token; further attempts cover a store that lost writes.
-    private static let attempts = 3
-
     /// Creates a session with a cookie token; the parameters are those of a session with other tokens.
     package func createCookie(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
@@ -44,10 +41,7 @@ extension SessionStore {
             throw .invalid(.sessionTokenMalformed)
         }
         let presented = PresentedToken(token, from: address, sealing)
-        for _ in 0..<SessionStore.attempts {
-            if let issued = try await reissue(presented, proof) { return issued }
-        }
-        throw SessionError(.sessionContended, .unavailable)
+        return try await uncontended(await reissue(presented, proof))
     }
 
     /// One attempt; `nil` if a concurrent rotation won.
@@ -70,17 +64,14 @@ extension SessionStore {
         if let proof = proof?.bounded(at: time), proof.authTime >= record.authTime {
             record = record.renewed(by: proof)
         }
-        let sealed = try presented.seal.seal(record, with: key)
-        let (next, rotation): (SessionToken, SessionRotation)
-        do {
-            next = try .newCookie(lookup: current.lookup, verifier: presented.seal.verifier(stored.verifier))
-            // Without the next token: a thief of the old one must not get it.
-            let grace = CookieGrace(end: time.now.later(by: policy.refreshReuseGrace), key: key, replacement: nil)
-            rotation = try presented.rotation(
-                from: current, to: next, grace, stored, earlierGracesEnd: grace.end, record: sealed, at: time)
-        } catch {
-            throw SessionSeal.failure(error)
-        }
+        let renewed = try presented.seal.seal(record, with: key)
+        let next = try sealed(
+            SessionToken.newCookie(lookup: current.lookup, verifier: presented.seal.verifier(stored.verifier)))
+        // Without the next token: a thief of the old one must not get it.
+        let grace = CookieGrace(end: time.now.later(by: policy.refreshReuseGrace), key: key, replacement: nil)
+        let rotation = try sealed(
+            presented.rotation(
+                from: current, to: next, grace, stored, earlierGracesEnd: grace.end, record: renewed, at: time))
         switch try await apply(rotation, of: presented, at: time) {
         case .done: break
         case .throttled: throw SessionError(.sessionThrottled, .throttled)
@@ -96,11 +87,8 @@ extension SessionStore {
     func use(
         _ presented: PresentedToken, isUse: Bool
     ) async throws(SessionError) -> TokenUse {
-        for _ in 0..<SessionStore.attempts {
-            let time = isUse ? currentTime() : currentTime().readOnly
-            if let use = try await use(presented, isUse: isUse, at: time) { return use }
-        }
-        throw SessionError(.sessionContended, .unavailable)
+        try await uncontended(
+            await use(presented, isUse: isUse, at: isUse ? currentTime() : currentTime().readOnly))
     }
 
     /// One attempt; `nil` if a concurrent rotation won.
@@ -137,20 +125,15 @@ extension SessionStore {
     ) async throws(SessionError) -> Bool {
         let (time, token) = (use.time, presented.token)
         let due = accessExpiry(at: time, ends: use.record.ends)
-        let rotation: SessionRotation
-        do {
-            rotation = SessionRotation(
-                generation: stored.generation, replacedWrap: stored.refreshWrap,
-                refreshWrap: try presented.seal.wrap(key, due: due, for: token, expiry: stored.ends),
-                access: AccessWrap(
-                    tokenHash: presented.tokenHash, expiry: due,
-                    sealed: try presented.seal.wrap(key, for: token, expiry: due)),
-                grace: nil, lastAddress: presented.lastAddress,
-                cookie: SessionRotation.CookieChange(
-                    graceEnd: time.now.later(by: policy.refreshReuseGrace), record: nil))
-        } catch {
-            throw SessionSeal.failure(error)
-        }
+        let rotation = SessionRotation(
+            generation: stored.generation, replacedWrap: stored.refreshWrap,
+            refreshWrap: try sealed(presented.seal.wrap(key, due: due, for: token, expiry: stored.ends)),
+            access: AccessWrap(
+                tokenHash: presented.tokenHash, expiry: due,
+                sealed: try sealed(presented.seal.wrap(key, for: token, expiry: due))),
+            grace: nil, lastAddress: presented.lastAddress,
+            cookie: SessionRotation.CookieChange(
+                graceEnd: time.now.later(by: policy.refreshReuseGrace), record: nil))
         use.cacheEnd = due
         return try await apply(rotation, of: presented, at: time) == .done
     }
@@ -160,17 +143,12 @@ extension SessionStore {
     private func replace(
         _ use: inout TokenUse, _ presented: PresentedToken, _ stored: RefreshLookup, key: Secret
     ) async throws(SessionError) -> Bool {
-        let (next, rotation): (SessionToken, SessionRotation)
-        do {
-            next = try .newCookie(
-                lookup: presented.token.lookup, verifier: presented.seal.verifier(stored.verifier))
-            rotation = try presented.rotation(
-                from: presented.token, to: next,
-                CookieGrace(end: stored.ends, key: key, replacement: next.secret), stored,
-                earlierGracesEnd: use.time.now.later(by: policy.refreshReuseGrace), record: nil, at: use.time)
-        } catch {
-            throw SessionSeal.failure(error)
-        }
+        let next = try sealed(
+            SessionToken.newCookie(lookup: presented.token.lookup, verifier: presented.seal.verifier(stored.verifier)))
+        let rotation = try sealed(
+            presented.rotation(
+                from: presented.token, to: next, CookieGrace(end: stored.ends, key: key, replacement: next.secret),
+                stored, earlierGracesEnd: use.time.now.later(by: policy.refreshReuseGrace), record: nil, at: use.time))
         switch try await apply(rotation, of: presented, at: use.time) {
         case .done: use.replacement = next
         // The token stays: a request is not rejected because the one before was replaced too often.
@@ -183,9 +161,7 @@ extension SessionStore {
     private func apply(
         _ rotation: SessionRotation, of presented: PresentedToken, at time: SessionTime
     ) async throws(SessionError) -> SessionRotation.Outcome {
-        let outcome = try await withStore { () async throws(StoreError) in
-            try await backend.rotate(presented.sessionKey, rotation, at: time)
-        }
+        let outcome = try await fromStore(await backend.rotate(presented.sessionKey, rotation, at: time))
         if outcome == .gone { throw .invalid(.sessionUnknown) }
         return outcome
     }

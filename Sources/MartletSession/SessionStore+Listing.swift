@@ -7,9 +7,7 @@ extension SessionStore {
     ) async throws(SessionError) -> SessionPage {
         let subjectKey = SubjectKey(subject)
         let time = currentTime()
-        let listed = try await withStore { () async throws(StoreError) in
-            try await backend.list(subjectKey, from: start, at: time)
-        }
+        let listed = try await fromStore(await backend.list(subjectKey, from: start, at: time))
         let sessions = listed.compactMap { session -> SessionSummary? in
             let seal = SessionSeal(
                 SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash), sealing)
@@ -42,10 +40,9 @@ extension SessionStore {
     /// Ends one session, whoever it belongs to.
     package func end(sessionID id: String) async throws(SessionError) -> Bool {
         guard let digits = SessionKey.digits(of: id) else { return false }
-        let found = try await withStore { () async throws(StoreError) in try await backend.find(digits) }
-        guard let found, try await withStore({ () async throws(StoreError) in try await backend.end(found) }) else {
-            return false
-        }
+        guard let found = try await fromStore(await backend.find(digits)),
+            try await fromStore(await backend.end(found))
+        else { return false }
         await revoked([found.revocationID])
         return true
     }
@@ -63,9 +60,7 @@ extension SessionStore {
 
     private func end(_ selection: SessionSelection, of subject: String) async throws(SessionError) -> [UInt64] {
         let time = currentTime()
-        let ended = try await withStore { () async throws(StoreError) in
-            try await backend.end(selection, of: SubjectKey(subject), at: time)
-        }
+        let ended = try await fromStore(await backend.end(selection, of: SubjectKey(subject), at: time))
         await revoked(ended)
         return ended
     }

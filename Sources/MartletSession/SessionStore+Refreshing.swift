@@ -3,9 +3,6 @@ internal import MartletCrypto
 internal import MartletProvider
 
 extension SessionStore {
-    /// A refresh that loses one race finds the winner's pair; further attempts cover a store that lost writes.
-    private static let attempts = 3
-
     /// Exchanges a refresh token for a new pair of tokens.
     ///
     /// Concurrent callers with one token all get the same pair during the grace period. Reuse after that means that two
@@ -22,10 +19,7 @@ extension SessionStore {
             throw .invalid(.sessionTokenMalformed)
         }
         let attempt = PresentedToken(token, from: address, sealing)
-        for _ in 0..<SessionStore.attempts {
-            if let tokens = try await refresh(attempt, key, reportReuse) { return tokens }
-        }
-        throw SessionError(.sessionContended, .unavailable)
+        return try await uncontended(await refresh(attempt, key, reportReuse))
     }
 
     /// One attempt; `nil` if a concurrent refresh won.
@@ -68,8 +62,7 @@ extension SessionStore {
             stored = try await read(token, provenBy: nil, readsClaims: false, at: currentTime())
         } catch {
             if error.code == .sessionUnknown {
-                let sessionKey = SessionKey(lookup: token.lookup)
-                try await withStore { () async throws(StoreError) in try await backend.endAbsent(sessionKey) }
+                try await fromStore(await backend.endAbsent(SessionKey(lookup: token.lookup)))
             }
             throw error
         }
@@ -82,10 +75,9 @@ extension SessionStore {
     func read(
         _ token: SessionToken, provenBy key: RefreshKey?, readsClaims: Bool, at time: SessionTime
     ) async throws(SessionError) -> RefreshLookup {
-        let stored = try await withStore { () async throws(StoreError) in
-            try await backend.read(
-                SessionKey(lookup: token.lookup), tokenHash: token.tokenHash, readsClaims: readsClaims, at: time)
-        }
+        let stored = try await fromStore(
+            await backend.read(
+                SessionKey(lookup: token.lookup), tokenHash: token.tokenHash, readsClaims: readsClaims, at: time))
         guard let stored else { throw .invalid(.sessionUnknown) }
         // A token that this session did not issue is no evidence of theft.
         let seal = SessionSeal(SessionKey(lookup: token.lookup), sealing)
@@ -106,9 +98,7 @@ extension SessionStore {
         if let report, let owner = SessionSeal(sessionKey, sealing).open(owner: stored.owner, lookup: token.lookup) {
             await report(SessionReference(subject: owner, id: sessionKey.id))
         }
-        if try await withStore({ () async throws(StoreError) in try await backend.end(sessionKey) }) {
-            await revoked([sessionKey.revocationID])
-        }
+        if try await fromStore(await backend.end(sessionKey)) { await revoked([sessionKey.revocationID]) }
     }
 
     private func rotate(
@@ -125,24 +115,16 @@ extension SessionStore {
         case .refused(let code): throw SessionError(code, .unproven)
         }
         let expiry = accessExpiry(at: time, ends: record.ends)
-        let tokens: TokenPair
-        var rotation: SessionRotation
-        do {
-            tokens = try TokenPair(
+        let tokens = try sealed(
+            TokenPair(
                 lookup: attempt.token.lookup, verifier: attempt.seal.verifier(stored.verifier),
-                boundTo: record.keyThumbprint)
-            let pair = SessionPair(
-                access: tokens.access.secret, accessExpiry: expiry, refresh: tokens.refresh.secret, key: key,
-                graceEnd: time.now.later(by: policy.refreshReuseGrace), isBound: record.keyThumbprint != nil)
-            rotation = try attempt.rotation(to: tokens, pair, stored, at: time)
-            rotation.binding = binding
-        } catch {
-            throw SessionSeal.failure(error)
-        }
-        let outcome = try await withStore { () async throws(StoreError) in
-            try await backend.rotate(attempt.sessionKey, rotation, at: time)
-        }
-        switch outcome {
+                boundTo: record.keyThumbprint))
+        let pair = SessionPair(
+            access: tokens.access.secret, accessExpiry: expiry, refresh: tokens.refresh.secret, key: key,
+            graceEnd: time.now.later(by: policy.refreshReuseGrace), isBound: record.keyThumbprint != nil)
+        var rotation = try sealed(attempt.rotation(to: tokens, pair, stored, at: time))
+        rotation.binding = binding
+        switch try await fromStore(await backend.rotate(attempt.sessionKey, rotation, at: time)) {
         case .done:
             return tokens.issued(
                 record, id: attempt.sessionKey.id, accessExpiry: expiry, claimsVersion: stored.claimsVersion, at: time)
@@ -188,13 +170,7 @@ extension SessionStore {
     /// Updates the last use, if the stored one is stale.
     func touch(_ token: PresentedToken, _ stored: RefreshLookup, at time: SessionTime) async throws(SessionError) {
         guard time.shouldUpdateLastUse(since: stored.lastSeen) else { return }
-        try await withStore { () async throws(StoreError) in
-            try await backend.touch(token.sessionKey, lastAddress: token.lastAddress, at: time)
-        }
-    }
-
-    func withStore<Value>(_ operation: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
-        do { return try await operation() } catch { throw .unavailable(error) }
+        try await fromStore(await backend.touch(token.sessionKey, lastAddress: token.lastAddress, at: time))
     }
 }
 

@@ -3,18 +3,12 @@ internal import MartletJSON
 package import MartletProvider
 
 extension SessionStore {
-    /// Each attempt fails only if another renewal succeeded in between.
-    private static let attempts = 3
-
     /// Records that the owner of a session has authenticated again.
     package func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
         guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        for _ in 0..<SessionStore.attempts {
-            if let renewed = try await renew(token, with: proof) { return renewed }
-        }
-        throw SessionError(.sessionContended, .unavailable)
+        return try await uncontended(await renew(token, with: proof))
     }
 
     /// One attempt; `nil` if a concurrent renewal won.
@@ -22,10 +16,9 @@ extension SessionStore {
         let time = currentTime().readOnly
         let sessionKey = SessionKey(lookup: token.lookup)
         let seal = SessionSeal(sessionKey, sealing)
-        let found = try await withStore { () async throws(StoreError) in
-            try await backend.lookUpAndTouch(
-                sessionKey, tokenHash: token.tokenHash, lastAddress: [], readsClaims: false, at: time)
-        }
+        let found = try await fromStore(
+            await backend.lookUpAndTouch(
+                sessionKey, tokenHash: token.tokenHash, lastAddress: [], readsClaims: false, at: time))
         guard case .found(let session) = found else { throw .invalid(.sessionUnknown) }
         let opened: OpenedRecord
         do throws(AuthenticationError) {
@@ -36,10 +29,8 @@ extension SessionStore {
         let proof = proof.bounded(at: time)
         guard proof.authTime >= opened.record.authTime else { return opened.record.proof }
         let record = try seal.seal(opened.record.renewed(by: proof), with: opened.key)
-        let outcome = try await withStore { () async throws(StoreError) in
-            try await backend.replace(sessionKey, RecordReplacement(expected: session.record, record: record), at: time)
-        }
-        switch outcome {
+        let replacement = RecordReplacement(expected: session.record, record: record)
+        switch try await fromStore(await backend.replace(sessionKey, replacement, at: time)) {
         case .done:
             await changed([sessionKey.revocationID])
             return proof

@@ -87,13 +87,11 @@ package final class SessionStore: SessionStoring {
                 of: identity, provider: provider, isBrowser: hasCookie, subject: subject)
             made = try make(
                 record, for: client, of: application, evicting: evicting, hasCookie: hasCookie, mark: mark, at: time)
-        } catch let error as CryptoError {
-            throw SessionSeal.failure(error)
         } catch {
             throw error as? SessionError ?? SessionError(.sessionCryptoFailed, .unavailable, cause: error)
         }
         let session = made.session
-        switch try await withStore({ () async throws(StoreError) in try await backend.insert(session, at: time) }) {
+        switch try await fromStore(await backend.insert(session, at: time)) {
         case .inserted(let ended, let claimsVersion):
             made.made.claimsVersion = claimsVersion
             await revoked(ended)
@@ -161,6 +159,30 @@ package final class SessionStore: SessionStoring {
     }
 
     func changed(_ ids: [UInt64]) async { await onChanged(ids) }
+
+    /// What the backend returns; its errors are outages.
+    func fromStore<Value>(
+        _ value: @autoclosure () async throws(StoreError) -> Value
+    ) async throws(SessionError) -> Value {
+        do { return try await value() } catch { throw .unavailable(error) }
+    }
+
+    /// The result of the first of three attempts that no concurrent one has overtaken.
+    ///
+    /// An attempt that loses a race finds what the winner has stored; further ones cover a store that lost writes.
+    func uncontended<Value>(
+        _ attempt: @autoclosure () async throws(SessionError) -> Value?
+    ) async throws(SessionError) -> Value {
+        for _ in 0..<3 {
+            if let value = try await attempt() { return value }
+        }
+        throw SessionError(.sessionContended, .unavailable)
+    }
+}
+
+/// What is made with random bytes and keys.
+func sealed<Value>(_ value: @autoclosure () throws(CryptoError) -> Value) throws(SessionError) -> Value {
+    do { return try value() } catch { throw SessionError(.sessionCryptoFailed, .unavailable, cause: error) }
 }
 
 /// A session that was inserted, with what its owner gets.
