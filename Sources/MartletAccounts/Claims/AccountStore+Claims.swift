@@ -22,7 +22,7 @@ extension AccountStore {
         return try await engine.transact(
             .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in
                 guard let row = results[0].first else { throw .unknownAccount }
-                let stored = try AccountStore.lockedLayers(row)
+                let stored = try row.layers(0, 1, 2)
                 var changed = stored
                 try changed.change(by: patch)
                 guard changed != stored else { return .end(false) }
@@ -50,19 +50,13 @@ extension AccountStore {
             .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in
                 // Nothing personal is stored again for an account that was deleted meanwhile.
                 guard let row = results[0].first, try row.optionalInteger(3) == nil else { throw .unknownAccount }
-                let stored = try AccountStore.lockedLayers(row)
+                let stored = try row.layers(0, 1, 2)
                 var changed = stored
                 changed.change(by: patch)
                 let profile = changed.profile
                 guard changed != stored else { return .end(profile) }
                 return .commit(AccountStore.store(changed, of: subject)) { _ in profile }
             })
-    }
-
-    /// Decodes a row of `lockClaims`.
-    private static func lockedLayers(_ row: Row) throws(AccountError) -> ClaimLayers {
-        try ClaimLayers(
-            operators: try row.optionalText(0), rules: try row.optionalText(1), profile: try row.optionalText(2))
     }
 
     /// The queries that store an account's claims and their index.
@@ -81,17 +75,11 @@ extension AccountStore {
     /// Decodes the rows of `claims`: the account's columns, and the provider and claims of an identity, if it has any.
     private static func claims(_ rows: [Row]) throws(AccountError) -> VersionedClaims {
         guard let first = rows.first else { return .none }
-        var claims = AccountClaims(
-            account: try ClaimLayers(
-                operators: try first.optionalText(1), rules: try first.optionalText(2),
-                profile: try first.optionalText(3)
-            ).merged)
+        var claims = AccountClaims(account: try first.layers(1, 2, 3).merged)
         for row in rows {
             guard let provider = try row.optionalText(4) else { continue }
-            var own = try row.optionalText(5).map(StoredClaims.read) ?? [:]
-            if let state = try row.optionalInteger(6).flatMap(IdentityState.init) {
-                own[IdentityState.claim] = .string(state.name)
-            }
+            var own = try row.optionalObject(5)
+            if let state = try row.state(6) { own[IdentityState.claim] = .string(state.name) }
             claims.identities[provider] = own
         }
         return VersionedClaims(

@@ -6,24 +6,11 @@ struct ClaimLayers: Sendable, Equatable {
     private static let maximumRemovals = 32
 
     /// What operators have set; null for a claim that they have removed, which rules do not set again.
-    private(set) var operators: JSONObject
+    private(set) var operators: JSONObject = [:]
     /// What rules of the configuration have set.
-    private(set) var rules: JSONObject
+    private(set) var rules: JSONObject = [:]
     /// What the user says of themselves.
-    private(set) var profile: JSONObject
-
-    init(operators: JSONObject = [:], rules: JSONObject = [:], profile: JSONObject = [:]) {
-        self.operators = operators
-        self.rules = rules
-        self.profile = profile
-    }
-
-    /// Decodes the columns `claims`, `rule_claims` and `profile_claims`; null is an account that never had any.
-    init(operators: String?, rules: String?, profile: String?) throws(AccountError) {
-        self.init(
-            operators: try operators.map(StoredClaims.read) ?? [:], rules: try rules.map(StoredClaims.read) ?? [:],
-            profile: try profile.map(StoredClaims.read) ?? [:])
-    }
+    private(set) var profile: JSONObject = [:]
 
     /// The claims of the account: an operator's win over those of rules, and both over the user's own.
     var merged: JSONObject { profile.patched(by: vouched) }

@@ -47,54 +47,53 @@ class PostgreSQLOperation {
     /// Processes results and returns the next action.
     func received(_ results: QueryResults) -> Action { .done }
     /// Fails the call; later calls have no effect.
-    func fail(_ error: AccountError) { markCompleted() }
+    func fail(_ error: AccountError) {}
+}
 
-    fileprivate func markCompleted() {
+/// A call with a result, which is passed on once.
+class PostgreSQLCall<Value: Sendable>: PostgreSQLOperation {
+    private let completion: (Result<Value, AccountError>) -> Void
+
+    fileprivate init(deadline: MonotonicTime, _ completion: @escaping (Result<Value, AccountError>) -> Void) {
+        self.completion = completion
+        super.init(deadline: deadline)
+    }
+
+    fileprivate func complete(_ result: Result<Value, AccountError>) {
+        guard !isCompleted else { return }
         isCompleted = true
         timer?.cancel()
         timer = nil
+        completion(result)
     }
+
+    override func fail(_ error: AccountError) { complete(.failure(error)) }
 }
 
 /// A read call.
-final class PostgreSQLReadOperation<Value: Sendable>: PostgreSQLOperation {
+final class PostgreSQLReadOperation<Value: Sendable>: PostgreSQLCall<Value> {
     private let reading: ReadOperation<Value>
-    private let completion: (Result<Value, AccountError>) -> Void
 
     init(
         _ reading: ReadOperation<Value>, deadline: MonotonicTime,
         _ completion: @escaping (Result<Value, AccountError>) -> Void
     ) {
         self.reading = reading
-        self.completion = completion
-        super.init(deadline: deadline)
+        super.init(deadline: deadline, completion)
     }
 
     override func begin() -> Action { .read(reading.queries) }
 
     override func received(_ results: QueryResults) -> Action {
-        guard !isCompleted else { return .done }
-        markCompleted()
-        do throws(AccountError) {
-            completion(.success(try reading.finish(results)))
-        } catch {
-            completion(.failure(error))
-        }
+        if !isCompleted { complete(Result { () throws(AccountError) in try reading.finish(results) }) }
         return .done
-    }
-
-    override func fail(_ error: AccountError) {
-        guard !isCompleted else { return }
-        markCompleted()
-        completion(.failure(error))
     }
 }
 
 /// A call that runs a transaction.
-final class PostgreSQLTransactionOperation<Value: Sendable>: PostgreSQLOperation {
+final class PostgreSQLTransactionOperation<Value: Sendable>: PostgreSQLCall<Value> {
     private let first: TransactionStep<Value>
     private var step: TransactionStep<Value>
-    private let completion: (Result<Value, AccountError>) -> Void
 
     init(
         _ first: TransactionStep<Value>, deadline: MonotonicTime,
@@ -102,8 +101,7 @@ final class PostgreSQLTransactionOperation<Value: Sendable>: PostgreSQLOperation
     ) {
         self.first = first
         step = first
-        self.completion = completion
-        super.init(deadline: deadline)
+        super.init(deadline: deadline, completion)
     }
 
     override var isReading: Bool { false }
@@ -122,21 +120,13 @@ final class PostgreSQLTransactionOperation<Value: Sendable>: PostgreSQLOperation
                 step = try next(results)
                 return nextAction()
             case .commit(_, let finish):
-                let value = try finish(results)
-                markCompleted()
-                completion(.success(value))
+                complete(.success(try finish(results)))
                 return .done
             }
         } catch {
             fail(error)
             return isCommitting ? .done : .rollBack
         }
-    }
-
-    override func fail(_ error: AccountError) {
-        guard !isCompleted else { return }
-        markCompleted()
-        completion(.failure(error))
     }
 
     private func nextAction() -> Action {

@@ -23,15 +23,27 @@ extension AccountEngine {
         try await read(
             ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].map(decode) })
     }
+
+    /// Runs queries in one transaction, whose results say nothing.
+    func commit(_ queries: [Query]) async throws(AccountError) {
+        try await transact(TransactionStep<Void>.commit(queries) { _ in })
+    }
+
+    /// Runs one query in a transaction; `false` if no row has matched.
+    func change(_ query: Query) async throws(AccountError) -> Bool {
+        try await transact(.commit([query]) { results in !results[0].isEmpty })
+    }
 }
 
 extension StoreError {
-    /// Runs a call of the account store for those who expect `StoreError`.
+    /// The result of a call of the account store for those who expect `StoreError`.
     static func mapping<Value>(
-        _ call: () async throws(AccountError) -> Value
+        _ call: @autoclosure () async throws(AccountError) -> Value
     ) async throws(StoreError) -> Value {
-        do { return try await call() } catch { throw StoreError(code: error.code, message: error.message) }
+        do { return try await call() } catch { throw StoreError(error) }
     }
+
+    init(_ error: AccountError) { self.init(code: error.code, message: error.message) }
 }
 
 /// The SQL dialect of a database.

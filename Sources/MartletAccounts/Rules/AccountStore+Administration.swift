@@ -62,19 +62,17 @@ extension AccountStore {
     }
 
     private static func account(_ row: Row) throws(AccountError) -> AccountRecord {
-        let claims = try ClaimLayers(
-            operators: try row.optionalText(4), rules: try row.optionalText(5), profile: try row.optionalText(9))
+        let claims = try row.layers(4, 5, 9)
         return AccountRecord(
-            subject: try row.text(0), createdAt: UnixTime(seconds: try row.integer(1)),
-            disabledAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
-            storedClaims: try StoredClaims.read(try row.text(3)),
-            claims: claims.merged, profile: claims.profile, deletion: try deletion(row))
+            subject: try row.text(0), createdAt: try row.time(1), disabledAt: try row.optionalTime(2),
+            storedClaims: try row.object(3), claims: claims.merged, profile: claims.profile,
+            deletion: try deletion(row))
     }
 
     private static func deletion(_ row: Row) throws(AccountError) -> AccountRecord.Deletion? {
         guard let due = try row.optionalInteger(6) else { return nil }
         return AccountRecord.Deletion(
             dueAt: UnixTime(seconds: due / 1000), reason: try row.optionalText(7) ?? "",
-            deletedAt: try row.optionalInteger(8).map { UnixTime(seconds: $0) })
+            deletedAt: try row.optionalTime(8))
     }
 }

@@ -16,9 +16,7 @@ extension AccountStore: OutboxStoring {
     /// The deliveries of a webhook that are due.
     package func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
         let query = Query(OutboxStatement.due, .text(hook), .integer(now), .integer(Int64(limit)))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(query, AccountStore.delivery)
-        }
+        return try await StoreError.mapping(await engine.rows(query, AccountStore.delivery))
     }
 
     /// Removes deliveries.
@@ -70,20 +68,19 @@ extension AccountStore: OutboxStoring {
             }
         let query = Query(
             OutboxStatement.list, .integer(start), .text(hook ?? ""), .integer(number), .integer(Int64(limit)))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.read(
+        return try await StoreError.mapping(
+            await engine.read(
                 ReadOperation(queries: [query]) { results throws(AccountError) in
                     let next = results[0].count >= limit ? try results[0].last?.integer(0) : nil
                     return OutboxPage(entries: try results[0].map(AccountStore.entry), next: next)
-                })
-        }
+                }))
     }
 
     /// Counts what a webhook has not received.
     package func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
         let queries = [Query(OutboxStatement.states, .text(hook)), Query(OutboxStatement.oldest, .text(hook))]
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.read(
+        return try await StoreError.mapping(
+            await engine.read(
                 ReadOperation(queries: queries) { results throws(AccountError) in
                     var backlog = OutboxBacklog()
                     for row in results[0] {
@@ -92,19 +89,17 @@ extension AccountStore: OutboxStoring {
                     }
                     if let row = results[1].first { backlog.oldest = try row.integer(0) }
                     return backlog
-                })
-        }
+                }))
     }
 
     /// Makes the deliveries of an event due immediately.
     package func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
         let queries = [OutboxStatement.resend, OutboxStatement.expedite].map { Query($0, .text(id), .integer(now)) }
-        let hooks = try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(
+        let hooks = try await StoreError.mapping(
+            await engine.transact(
                 .commit(queries) { results throws(AccountError) in
                     try results[0].map { row throws(AccountError) in try row.text(0) }
-                })
-        }
+                }))
         if !hooks.isEmpty { observers.signal() }
         return hooks
     }
@@ -113,27 +108,23 @@ extension AccountStore: OutboxStoring {
     package func trim(to maximumEvents: Int) async throws(StoreError) -> Int {
         let limit = Int64(clamping: maximumEvents)
         let most = limit.addingReportingOverflow(AccountStore.removedAtOnce).partialValue
-        let excess = try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.read(
+        let excess = try await StoreError.mapping(
+            await engine.read(
                 ReadOperation(queries: [Query(OutboxStatement.count, .integer(most))]) { results throws(AccountError) in
                     guard let row = results[0].first else { throw .corrupt }
                     return try row.integer(0).subtractingReportingOverflow(limit).partialValue
-                })
-        }
+                }))
         guard excess > 0 else { return 0 }
         let removal = Query(OutboxStatement.removeOldest, .integer(excess))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(.commit([removal]) { $0[0].count })
-        }
+        return try await StoreError.mapping(await engine.transact(.commit([removal]) { $0[0].count }))
     }
 
     /// Drops deliveries to webhooks whose lease is not held.
     package func dropDeliveries(
         exceptTo hooks: [String], before instant: Int64
     ) async throws(StoreError) -> [String: Int] {
-        let known = try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(Query(OutboxStatement.hooks)) { row throws(AccountError) in try row.text(0) }
-        }
+        let known = try await StoreError.mapping(
+            await engine.rows(Query(OutboxStatement.hooks)) { row throws(AccountError) in try row.text(0) })
         var dropped: [String: Int] = [:]
         for hook in known where !hooks.contains(where: { $0.hasSameBytes(as: hook) }) {
             let deliveries = try await unattended(hook, before: instant)
@@ -150,17 +141,14 @@ extension AccountStore: OutboxStoring {
         let query = Query(
             OutboxStatement.unattended, .text(hook), .text(WebhookDeliverer.leaseName(of: hook)), .integer(instant),
             .integer(AccountStore.droppedAtOnce))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(query) { row throws(AccountError) in
+        return try await StoreError.mapping(
+            await engine.rows(query) { row throws(AccountError) in
                 (number: try row.integer(0), event: try row.text(1))
-            }
-        }
+            })
     }
 
     private func change(_ queries: [Query]) async throws(StoreError) {
-        try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(.commit(queries) { _ in })
-        }
+        try await StoreError.mapping(await engine.commit(queries))
     }
 
     /// A reason without NUL, which databases do not store, and of a bounded length.
@@ -182,7 +170,7 @@ extension AccountStore: OutboxStoring {
     private static func event(_ row: Row) throws(AccountError) -> Event {
         Event(
             id: try row.text(2), type: EventType(rawValue: try row.text(3)), subject: try row.text(4),
-            time: try row.integer(5), data: try StoredClaims.read(try row.text(6)))
+            time: try row.integer(5), data: try row.object(6))
     }
 }
 
@@ -191,9 +179,7 @@ extension AccountStore: LeaseStoring {
     package func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
         let query = Query(
             OutboxStatement.acquireLease, .text(name), .text(owner), .integer(duration.wholeMilliseconds))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
-        }
+        return try await StoreError.mapping(await engine.change(query))
     }
 
     /// Releases a lease.

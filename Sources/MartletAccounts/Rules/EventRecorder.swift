@@ -35,7 +35,7 @@ final class EventRecorder: Sendable {
     ) -> [Query] {
         let hooks = subscriptions.withLock { $0 }.hooks(for: type)
         guard !hooks.isEmpty else { return [] }
-        let text = String(decoding: JSON.write(data), as: UTF8.self)
+        let text = StoredClaims.write(data)
         let event = Query(
             OutboxStatement.addEvent, .text(stamp.id), .text(type.rawValue), .text(subject), .integer(stamp.time),
             .text(text))

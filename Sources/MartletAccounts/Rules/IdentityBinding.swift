@@ -22,13 +22,12 @@ struct BoundSubject: Sendable {
         identity = try row.text(1)
         account = try row.text(2)
         mainSubject = try row.text(3)
-        storedClaims = try StoredClaims.read(try row.text(4))
+        storedClaims = try row.object(4)
         isDisabled = try row.optionalInteger(5) != nil
         revokedAt = [try row.optionalInteger(6), try row.optionalInteger(12)].compactMap(\.self).max()
         isBeingDeleted = try row.optionalInteger(7) != nil
         hasClaims = try row.integer(8) > 0
-        claims = try ClaimLayers(
-            operators: try row.optionalText(9), rules: try row.optionalText(10), profile: try row.optionalText(11))
+        claims = try row.layers(9, 10, 11)
     }
 
     /// The account.

@@ -40,8 +40,8 @@ package struct IdentityLifeStore: Sendable {
         guard TextRules.isKey(subject) else { return [] }
         return try await read(LifeStatement.states, .text(subject)) { row throws(AccountError) in
             IdentityStatus(
-                provider: try row.text(0), state: try row.optionalInteger(1).flatMap(IdentityState.init),
-                checkedAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
+                provider: try row.text(0), state: try row.state(1),
+                checkedAt: try row.optionalTime(2),
                 hasGrant: try row.integer(3) > 0)
         }
     }
@@ -65,7 +65,7 @@ package struct IdentityLifeStore: Sendable {
     /// repeated notification is rejected as expired by then.
     /// - Parameter departure: older marks of identities that have left their accounts are removed, too.
     package func prune(before instant: Int64, departuresBefore departure: Int64) async throws(AccountError) {
-        try await commit([
+        try await engine.commit([
             Query(ProofStatement.removeDepartures, .integer(departure)),
             Query(LifeStatement.removeNotifications, .integer(instant)),
             Query(LifeStatement.removeEndedSessions, .integer(instant)),
@@ -133,12 +133,12 @@ package struct IdentityLifeStore: Sendable {
     /// Moves the next check of an identity before this one is made; `false` if another instance was first.
     package func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool {
         let query = Query(LifeStatement.beginCheck, .text(check.identity), .integer(next), .integer(check.dueAt))
-        return try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
+        return try await engine.change(query)
     }
 
     /// Records that an identity's grant is valid.
     package func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError) {
-        try await commit([Query(LifeStatement.noteValid, .text(check.identity), .integer(now.seconds))])
+        try await engine.commit([Query(LifeStatement.noteValid, .text(check.identity), .integer(now.seconds))])
     }
 
     /// Records that an identity's grant was revoked, and what follows.
@@ -164,12 +164,12 @@ package struct IdentityLifeStore: Sendable {
 
     /// Removes a job that is done.
     package func finish(_ job: AccountJob) async throws(AccountError) {
-        try await commit([Query(LifeStatement.removeJob, .integer(job.number))])
+        try await engine.commit([Query(LifeStatement.removeJob, .integer(job.number))])
     }
 
     /// Counts a failed attempt.
     package func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError) {
-        try await commit([
+        try await engine.commit([
             Query(
                 LifeStatement.postponeJob, .integer(job.number), .integer(instant), .text(AccountStore.storable(reason))
             )
@@ -195,7 +195,7 @@ package struct IdentityLifeStore: Sendable {
         var data = job.data
         data[AccountJob.listedMember] = true
         let noted = Query(
-            LifeStatement.setJobData, .integer(job.number), .text(String(decoding: JSON.write(data), as: UTF8.self)))
+            LifeStatement.setJobData, .integer(job.number), .text(StoredClaims.write(data)))
         let mark = isLast ? [noted] : []
         let marks = sessions.map { Query(LifeStatement.addEndedSession, .text($0.id), .integer(now)) }
         let events = reports
@@ -233,7 +233,7 @@ package struct IdentityLifeStore: Sendable {
     ) async throws(AccountError) {
         let queries = recorder.queries(type, of: subject, try EventRecorder.Stamp(at: now), data: data)
         guard !queries.isEmpty else { return }
-        try await commit(queries)
+        try await engine.commit(queries)
         recorder.observers.signal()
     }
 
@@ -260,7 +260,7 @@ package struct IdentityLifeStore: Sendable {
 
     /// Stores the canary of a new key; an existing one stays.
     package func addCanary(_ text: String, of keyID: String) async throws(AccountError) {
-        try await commit([Query(LifeStatement.addCanary, .text(keyID), .text(text))])
+        try await engine.commit([Query(LifeStatement.addCanary, .text(keyID), .text(text))])
     }
 
     /// Whether a grant is encrypted with a key.
@@ -269,10 +269,6 @@ package struct IdentityLifeStore: Sendable {
     }
 
     // MARK: Queries
-
-    private func commit(_ queries: [Query]) async throws(AccountError) {
-        try await engine.transact(.commit(queries) { _ in })
-    }
 
     private func read<Value: Sendable>(
         _ statement: Statement, _ values: Query.Value...,

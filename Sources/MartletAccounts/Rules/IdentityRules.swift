@@ -236,8 +236,8 @@ struct ListedIdentity: Sendable {
             list.append(
                 ListedIdentity(
                     id: id, identity: AccountIdentity(provider: provider, subjects: subjects),
-                    linkedAt: UnixTime(seconds: try row.integer(4)),
-                    lastLoginAt: try row.optionalInteger(5).map { UnixTime(seconds: $0) }))
+                    linkedAt: try row.time(4),
+                    lastLoginAt: try row.optionalTime(5)))
         }
         return list
     }

@@ -52,7 +52,7 @@ package struct IdentityTransferStore: Sendable {
         return try await engine.transact(
             .run(lookups) { results throws(AccountError) in
                 guard let row = results[0].first, try row.text(0).hasSameBytes(as: identity.subject),
-                    try row.optionalInteger(1).flatMap(IdentityState.init)?.isOver != true
+                    try row.state(1)?.isOver != true
                 else { return .end(.changed) }
                 if let owner = results[1].first, try !owner.text(0).hasSameBytes(as: identity.id) {
                     return .end(.conflict)
@@ -144,7 +144,7 @@ private struct ExportedIdentity {
         toTeam = try row.text(2)
         isDone = try row.optionalInteger(3) != nil
         account = try row.text(4)
-        isDeletedAtIssuer = try row.optionalInteger(5).flatMap(IdentityState.init) == .deleted
+        isDeletedAtIssuer = try row.state(5) == .deleted
         isActive = try row.optionalInteger(6) == nil
     }
 
@@ -165,7 +165,7 @@ extension TransferableIdentity {
         }
         self.init(
             id: try row.text(0), account: try row.text(1), subject: try row.text(2),
-            state: try row.optionalInteger(3).flatMap(IdentityState.init), recorded: recorded)
+            state: try row.state(3), recorded: recorded)
     }
 }
 

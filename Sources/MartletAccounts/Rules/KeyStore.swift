@@ -19,27 +19,23 @@ struct KeyStore: APIKeyStoring {
             KeyStatement.add, .text(provider), .text(key.id), .text(Hexadecimal.text(key.digest)), .text(key.subject),
             .integer(key.isAccount ? 1 : 0), .text(StoredClaims.write(key.claims)), .text(Self.text(key.scopes)),
             .integer(key.createdAt.seconds), key.expiresAt.map { .integer($0.seconds) } ?? Self.none)
-        return try await StoreError.mapping { () async throws(AccountError) in
-            guard TextRules.isKey(provider), TextRules.isKey(key.id), TextRules.isKey(key.subject) else {
-                throw .textInvalid
-            }
-            return try await engine.transact(.commit(lock + [query]) { [lock] in !$0[lock.count].isEmpty })
+        guard TextRules.isKey(provider), TextRules.isKey(key.id), TextRules.isKey(key.subject) else {
+            throw StoreError(.textInvalid)
         }
+        return try await StoreError.mapping(
+            await engine.transact(.commit(lock + [query]) { [lock] in !$0[lock.count].isEmpty }))
     }
 
     func key(_ id: String) async throws(StoreError) -> APIKeyRecord? {
         guard TextRules.isKey(id) else { return nil }
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(Query(KeyStatement.find, .text(provider), .text(id)), Self.record).first
-        }
+        return try await StoreError.mapping(
+            await engine.rows(Query(KeyStatement.find, .text(provider), .text(id)), Self.record).first)
     }
 
     func keys(after start: String, limit: Int) async throws(StoreError) -> [APIKeyRecord] {
         guard !start.utf8.contains(0) else { return [] }
         let query = Query(KeyStatement.list, .text(provider), .text(start), .integer(Int64(clamping: max(limit, 1))))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.rows(query, Self.record)
-        }
+        return try await StoreError.mapping(await engine.rows(query, Self.record))
     }
 
     func revoke(_ id: String, at now: UnixTime) async throws(StoreError) -> APIKeyRecord? {
@@ -48,12 +44,11 @@ struct KeyStore: APIKeyStoring {
             Query(KeyStatement.revoke, .text(provider), .text(id), .integer(now.seconds)),
             Query(KeyStatement.find, .text(provider), .text(id)),
         ]
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(
+        return try await StoreError.mapping(
+            await engine.transact(
                 .commit(lock + queries) { [lock] results throws(AccountError) in
                     try results[lock.count + 1].first.map(Self.record)
-                })
-        }
+                }))
     }
 
     func rotate(
@@ -63,12 +58,11 @@ struct KeyStore: APIKeyStoring {
         let query = Query(
             KeyStatement.rotate, .text(provider), .text(id), .text(Hexadecimal.text(digest)),
             end.map { .integer($0.seconds) } ?? Self.none, .integer(now.seconds))
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.transact(
+        return try await StoreError.mapping(
+            await engine.transact(
                 .commit(lock + [query]) { [lock] results throws(AccountError) in
                     try results[lock.count].first.map(Self.record)
-                })
-        }
+                }))
     }
 
     func noteUses(_ uses: [(id: String, at: UnixTime)]) async throws(StoreError) {
@@ -80,9 +74,7 @@ struct KeyStore: APIKeyStoring {
         while !rest.isEmpty {
             let batch = Array(rest.prefix(Self.batchSize))
             rest = rest.dropFirst(Self.batchSize)
-            try await StoreError.mapping { () async throws(AccountError) in
-                try await engine.transact(TransactionStep<Void>.commit(batch) { _ in })
-            }
+            try await StoreError.mapping(await engine.commit(batch))
         }
     }
 
@@ -93,8 +85,8 @@ struct KeyStore: APIKeyStoring {
             queries.append(
                 Query(KeyStatement.changes, .text(provider), .integer(version), .integer(Int64(Self.pageSize))))
         }
-        return try await StoreError.mapping { () async throws(AccountError) in
-            try await engine.read(
+        return try await StoreError.mapping(
+            await engine.read(
                 ReadOperation(queries: queries) { results throws(AccountError) in
                     guard let row = results[0].first else { throw .corrupt }
                     let current = try row.integer(0)
@@ -104,8 +96,7 @@ struct KeyStore: APIKeyStoring {
                     return APIKeyChanges(
                         version: try last.integer(13), keys: try results[1].map(Self.record),
                         isComplete: results[1].count < Self.pageSize)
-                })
-        }
+                }))
     }
 }
 
@@ -140,8 +131,8 @@ extension KeyStore {
         }
         var record = APIKeyRecord(
             id: try row.text(0), digest: try digest(try row.text(1)), subject: try row.text(4),
-            isAccount: try row.integer(5) != 0, claims: try StoredClaims.read(try row.text(6)),
-            scopes: try scopes(try row.text(7)), createdAt: UnixTime(seconds: try row.integer(8)),
+            isAccount: try row.integer(5) != 0, claims: try row.object(6),
+            scopes: try scopes(try row.text(7)), createdAt: try row.time(8),
             expiresAt: try time(10))
         if let text = try row.optionalText(2), let end = try time(3) {
             record.previous = APIKeyRecord.Previous(digest: try digest(text), endsAt: end)

@@ -365,7 +365,7 @@ private struct KnownIdentity {
     init(_ row: Row) throws(AccountError) {
         id = try row.text(0)
         account = try row.text(1)
-        state = try row.optionalInteger(2).flatMap(IdentityState.init)
+        state = try row.state(2)
         revokedAt = try row.optionalInteger(3)
         notifiedAt = try row.optionalInteger(4)
         confirmedAt = try row.optionalInteger(5)
@@ -427,7 +427,7 @@ struct JobQueries: Sendable {
         queries.append(
             Query(
                 LifeStatement.addJob, .text(kind.rawValue), .text(account), .text(provider),
-                .text(String(decoding: JSON.write(data), as: UTF8.self)), .integer(dueAt), .integer(now)))
+                .text(StoredClaims.write(data)), .integer(dueAt), .integer(now)))
     }
 
     func adding(_ more: [Query]) -> JobQueries {
@@ -472,7 +472,7 @@ extension AccountJob {
         guard let kind = Kind(rawValue: try row.text(1)) else { return nil }
         self.init(
             number: try row.integer(0), kind: kind, account: try row.text(2), provider: try row.text(3),
-            data: try StoredClaims.read(try row.text(4)), attempts: Int(clamping: try row.integer(5)),
+            data: try row.object(4), attempts: Int(clamping: try row.integer(5)),
             createdAt: try row.integer(6))
     }
 }

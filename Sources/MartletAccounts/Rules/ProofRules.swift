@@ -148,10 +148,7 @@ struct ProofRules: Sendable {
         of account: String, _ proven: Proven, _ results: QueryResults, at index: Int
     ) throws(AccountError) -> Holdings {
         guard let row = results[index + 1].first else { throw .corrupt }
-        var holdings = Holdings(
-            account: account,
-            layers: try ClaimLayers(
-                operators: try row.optionalText(0), rules: try row.optionalText(1), profile: try row.optionalText(2)))
+        var holdings = Holdings(account: account, layers: try row.layers(0, 1, 2))
         for listed in try ListedIdentity.read(results[index]) {
             let isOwn =
                 proven.claim.providers.contains { $0.hasSameBytes(as: listed.identity.provider) }

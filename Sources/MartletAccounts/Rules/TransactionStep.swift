@@ -1,3 +1,6 @@
+internal import MartletCore
+internal import MartletJSON
+
 /// One statement with its values.
 struct Query: Sendable {
     enum Value: Sendable {
@@ -43,6 +46,33 @@ struct Row: Sendable {
     func integer(_ index: Int) throws(AccountError) -> Int64 {
         guard let number = Int64(try text(index)) else { throw .corrupt }
         return number
+    }
+
+    /// A time in seconds.
+    func time(_ index: Int) throws(AccountError) -> UnixTime { UnixTime(seconds: try integer(index)) }
+
+    func optionalTime(_ index: Int) throws(AccountError) -> UnixTime? {
+        try optionalInteger(index).map { UnixTime(seconds: $0) }
+    }
+
+    /// The state of an identity; `nil` if nothing is known.
+    func state(_ index: Int) throws(AccountError) -> IdentityState? {
+        try optionalInteger(index).flatMap(IdentityState.init)
+    }
+
+    /// An object, such as claims.
+    func object(_ index: Int) throws(AccountError) -> JSONObject { try StoredClaims.read(try text(index)) }
+
+    /// An object; empty where there is none.
+    func optionalObject(_ index: Int) throws(AccountError) -> JSONObject {
+        try optionalText(index).map(StoredClaims.read) ?? [:]
+    }
+
+    /// The columns `claims`, `rule_claims` and `profile_claims`.
+    func layers(_ operators: Int, _ rules: Int, _ profile: Int) throws(AccountError) -> ClaimLayers {
+        ClaimLayers(
+            operators: try optionalObject(operators), rules: try optionalObject(rules),
+            profile: try optionalObject(profile))
     }
 }
 

@@ -157,11 +157,7 @@ extension SQLiteEngine {
         for slot in readers {
             let result: Result<Value, AccountError>? = slot.connection.withLockIfAvailable { connection in
                 guard let connection else { return .failure(.notStarted) }
-                do throws(AccountError) {
-                    return .success(try body(connection))
-                } catch {
-                    return .failure(error)
-                }
+                do throws(AccountError) { return .success(try body(connection)) } catch { return .failure(error) }
             }
             if let result { return try result.get() }
         }
@@ -195,13 +191,7 @@ extension SQLiteEngine {
     ) async throws(AccountError) -> Value {
         let result: Result<Value, AccountError>
         do throws(ThreadPool.JobError) {
-            result = try await pool.run(until: deadline) {
-                do throws(AccountError) {
-                    return .success(try body())
-                } catch {
-                    return .failure(error)
-                }
-            }
+            result = try await pool.run(until: deadline) { Result(catching: body) }
         } catch {
             switch error {
             case .overloaded: throw .saturated
