@@ -75,12 +75,8 @@ package final class GrantChecker: Sendable {
     /// When the first check of a new grant is due, in milliseconds since 1970.
     package static func firstCheck(_ schedule: CheckSchedule, at now: Int64) -> Int64 {
         let spread = max(schedule.spread.wholeMilliseconds, 0)
-        return later(later(now, schedule.every.wholeMilliseconds), spread == 0 ? 0 : .random(in: 0...spread))
-    }
-
-    private static func later(_ instant: Int64, _ span: Int64) -> Int64 {
-        let (sum, overflow) = instant.addingReportingOverflow(span)
-        return overflow ? .max : sum
+        let next = JobSchedule.later(now, by: schedule.every.wholeMilliseconds)
+        return JobSchedule.later(next, by: spread == 0 ? 0 : .random(in: 0...spread))
     }
 
     /// Checks what is due until it is stopped.
@@ -105,15 +101,10 @@ package final class GrantChecker: Sendable {
     private var isEnding: Bool { isStopping.load(ordering: .acquiring) || Task.isCancelled }
 
     private func dueChecks() async -> [DueCheck] {
-        do throws(AccountError) {
-            let due = try await store.dueChecks(
-                of: provider, at: clock.unixMilliseconds, limit: GrantChecker.batch)
-            outages.succeeded()
-            return due
-        } catch {
-            outages.failed(error)
-            return []
-        }
+        let due = await noted(
+            try await store.dueChecks(of: provider, at: clock.unixMilliseconds, limit: GrantChecker.batch))
+        if due != nil { outages.succeeded() }
+        return due ?? []
     }
 
     private func check(_ due: [DueCheck], _ pace: inout CheckPace, _ lease: inout HeldLease) async {
@@ -164,21 +155,17 @@ package final class GrantChecker: Sendable {
 
     /// Records when the next check is due; `false` if this one is another instance's, or the store is unavailable.
     private func begin(_ due: DueCheck) async -> Bool {
-        do throws(AccountError) {
-            let next = GrantChecker.later(clock.unixMilliseconds, schedule.every.wholeMilliseconds)
-            return try await store.beginCheck(due, next: next)
-        } catch {
-            outages.failed(error)
-            return false
-        }
+        let next = JobSchedule.later(clock.unixMilliseconds, by: schedule.every.wholeMilliseconds)
+        return await noted(try await store.beginCheck(due, next: next)) ?? false
     }
 
-    private func perform(_ due: DueCheck) async -> Result {
-        do throws(AccountError) {
-            return try await ask(due)
-        } catch {
+    private func perform(_ due: DueCheck) async -> Result { await noted(try await ask(due)) ?? .failed }
+
+    /// What the account store returns; `nil` for an outage, which is noted.
+    private func noted<Value>(_ value: @autoclosure () async throws(AccountError) -> Value) async -> Value? {
+        do throws(AccountError) { return try await value() } catch {
             outages.failed(error)
-            return .failed
+            return nil
         }
     }
 

@@ -138,14 +138,10 @@ package final class JobRunner: Sendable {
 
     /// - Returns: whether there may be more.
     private func performDue() async -> Bool {
-        let jobs: [AccountJob]
-        do throws(AccountError) {
-            jobs = try await surroundings.store.dueJobs(at: clock.unixMilliseconds, limit: JobRunner.batch)
-            outages.succeeded()
-        } catch {
-            outages.failed(error)
-            return false
-        }
+        let found = await noted(
+            try await surroundings.store.dueJobs(at: clock.unixMilliseconds, limit: JobRunner.batch))
+        guard let jobs = found else { return false }
+        outages.succeeded()
         await withTaskGroup(of: Void.self) { group in
             // Jobs of one account in order, those of different accounts at the same time.
             for jobs in Dictionary(grouping: jobs, by: \.account).values {
@@ -158,12 +154,9 @@ package final class JobRunner: Sendable {
     private func prune() async {
         let (instant, overflow) = clock.unixMilliseconds.subtractingReportingOverflow(JobRunner.notificationAge)
         guard !overflow else { return }
-        do throws(AccountError) {
+        await noted(
             try await surroundings.store.prune(
-                before: instant, departuresBefore: clock.unixMilliseconds &- JobRunner.departureAge)
-        } catch {
-            outages.failed(error)
-        }
+                before: instant, departuresBefore: clock.unixMilliseconds &- JobRunner.departureAge))
     }
 
     /// - Returns: whether there may be more.
@@ -177,11 +170,8 @@ package final class JobRunner: Sendable {
     }
 
     private func count() async {
-        do throws(AccountError) {
-            let found = try await surroundings.store.pendingRevocations()
+        if let found = await noted(try await surroundings.store.pendingRevocations()) {
             pending.withLock { $0 = found }
-        } catch {
-            outages.failed(error)
         }
     }
 
@@ -206,47 +196,32 @@ package final class JobRunner: Sendable {
         let end = SessionsEnd(job)
         // Events first: after the sessions have ended, a process that starts again would not find them.
         if !job.hasListed { try await report(end, of: job) }
-        try await mapping { () async throws(SessionError) in
-            try await surroundings.sessions.end(end, of: job.account)
-        }
-        try await recording { () async throws(AccountError) in try await surroundings.store.finish(job) }
+        try await fromSessions(await surroundings.sessions.end(end, of: job.account))
+        try await fromAccounts(await surroundings.store.finish(job))
     }
 
     /// Records the events of the sessions that are about to end; the job counts as listed with the last page of them.
     private func report(_ end: SessionsEnd, of job: AccountJob) async throws(JobError) {
         var start: SessionPosition?
         repeat {
-            let position = start
-            let page = try await mapping { () async throws(SessionError) in
-                try await surroundings.sessions.page(of: job.account, from: position)
-            }
+            let page = try await fromSessions(await surroundings.sessions.page(of: job.account, from: start))
             let ended = page.sessions.filter { end.concerns($0) }.map {
                 EndedSession(id: $0.id, provider: $0.provider)
             }
             start = end.only == nil || ended.isEmpty ? page.next : nil
             let isLast = start == nil
-            try await recording { () async throws(AccountError) in
-                try await surroundings.store.noteSessions(
-                    ended, of: job, isLast: isLast, at: clock.unixMilliseconds)
-            }
+            try await fromAccounts(
+                await surroundings.store.noteSessions(ended, of: job, isLast: isLast, at: clock.unixMilliseconds))
         } while start != nil
     }
 
     private func deleteAccount(_ job: AccountJob) async throws(JobError) {
-        let identities = try await recording { () async throws(AccountError) in
-            try await surroundings.accounts.identities(of: job.account)
+        for identity in try await fromAccounts(await surroundings.accounts.identities(of: job.account)) {
+            guard let unlinking = provider(identity.provider)?.unlinking else { continue }
+            for subject in identity.subjects { try await fromProvider(await unlinking.unlink(subject)) }
         }
-        do throws(AuthenticationError) {
-            for identity in identities {
-                guard let unlinking = provider(identity.provider)?.unlinking else { continue }
-                for subject in identity.subjects { try await unlinking.unlink(subject) }
-            }
-        } catch {
-            throw JobError(code: error.code, retryAfter: error.retryAfter)
-        }
-        try await recording { () async throws(AccountError) in
-            try await surroundings.store.deleteAccount(job, surroundings.policy, at: clock.unixMilliseconds)
-        }
+        try await fromAccounts(
+            await surroundings.store.deleteAccount(job, surroundings.policy, at: clock.unixMilliseconds))
         record(AuditEvent(.deletion), job, "done")
         logger.info("account deleted", ("subject", job.account))
         wakeup.signal()
@@ -255,14 +230,10 @@ package final class JobRunner: Sendable {
     private func revoke(_ job: AccountJob) async throws(JobError) {
         guard let revoking = provider(job.provider)?.revoking else { throw JobError(code: .jobNoProvider) }
         guard let grant = grant(of: job) else { throw JobError(code: .accountsKeyMissing) }
-        do throws(AuthenticationError) {
-            try await revoking.revoke(grant, until: clock.monotonicTime + JobRunner.revocationTimeout)
-        } catch {
-            throw JobError(code: error.code, retryAfter: error.retryAfter)
-        }
-        try await recording { () async throws(AccountError) in
-            try await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds)
-        }
+        try await fromProvider(
+            await revoking.revoke(grant, until: clock.monotonicTime + JobRunner.revocationTimeout))
+        try await fromAccounts(
+            await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds))
         record(AuditEvent(.revoke), job, "grant")
         logger.info("grant revoked", ("provider", job.provider), ("subject", job.account))
     }
@@ -282,7 +253,7 @@ package final class JobRunner: Sendable {
         } catch {
             throw JobError(code: error.code)
         }
-        try await recording { () async throws(AccountError) in try await surroundings.store.finish(job) }
+        try await fromAccounts(await surroundings.store.finish(job))
     }
 
     private func provider(_ name: String) -> ProviderHandle? {
@@ -302,18 +273,14 @@ package final class JobRunner: Sendable {
         logger.warning(
             "job failed", ("job", job.kind.rawValue), ("subject", job.account), ("provider", job.provider),
             ("attempt", String(job.attempts)), ("code", error.code.rawValue))
-        do throws(AccountError) {
-            if job.kind == .revoke, JobSchedule.isAbandoned(job, surroundings.policy, at: now) {
+        if job.kind == .revoke, JobSchedule.isAbandoned(job, surroundings.policy, at: now) {
+            await noted(
                 try await surroundings.store.abandonRevocation(
                     job, surroundings.policy, until: JobSchedule.nextAbandoned(at: now), reason: error.code.rawValue,
-                    at: now)
-            } else {
-                let instant = JobSchedule.retry(
-                    job, at: now, retryAfter: error.retryAfter, random: .random(in: 0...1))
-                try await surroundings.store.postpone(job, until: instant, reason: error.code.rawValue)
-            }
-        } catch {
-            outages.failed(error)
+                    at: now))
+        } else {
+            let instant = JobSchedule.retry(job, at: now, retryAfter: error.retryAfter, random: .random(in: 0...1))
+            await noted(try await surroundings.store.postpone(job, until: instant, reason: error.code.rawValue))
         }
     }
 
@@ -323,16 +290,31 @@ package final class JobRunner: Sendable {
         var retryAfter: Duration?
     }
 
-    private func mapping<Value>(
-        _ body: () async throws(SessionError) -> Value
+    private func fromSessions<Value>(
+        _ value: @autoclosure () async throws(SessionError) -> Value
     ) async throws(JobError) -> Value {
-        do throws(SessionError) { return try await body() } catch { throw JobError(code: error.code) }
+        do throws(SessionError) { return try await value() } catch { throw JobError(code: error.code) }
     }
 
-    private func recording<Value>(
-        _ body: () async throws(AccountError) -> Value
+    private func fromAccounts<Value>(
+        _ value: @autoclosure () async throws(AccountError) -> Value
     ) async throws(JobError) -> Value {
-        do throws(AccountError) { return try await body() } catch { throw JobError(code: error.code) }
+        do throws(AccountError) { return try await value() } catch { throw JobError(code: error.code) }
+    }
+
+    private func fromProvider(_ call: @autoclosure () async throws(AuthenticationError) -> Void) async throws(JobError) {
+        do throws(AuthenticationError) { try await call() } catch {
+            throw JobError(code: error.code, retryAfter: error.retryAfter)
+        }
+    }
+
+    /// What the account store returns; `nil` for an outage, which is noted.
+    @discardableResult
+    private func noted<Value>(_ value: @autoclosure () async throws(AccountError) -> Value) async -> Value? {
+        do throws(AccountError) { return try await value() } catch {
+            outages.failed(error)
+            return nil
+        }
     }
 }
 

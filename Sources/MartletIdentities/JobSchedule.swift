@@ -38,7 +38,7 @@ struct JobSchedule: Sendable {
     /// The next attempt of a revocation that nothing waits for.
     static func nextAbandoned(at now: Int64) -> Int64 { later(now, by: abandoned) }
 
-    private static func later(_ now: Int64, by milliseconds: Int64) -> Int64 {
+    static func later(_ now: Int64, by milliseconds: Int64) -> Int64 {
         let (sum, overflow) = now.addingReportingOverflow(milliseconds)
         return overflow ? .max : sum
     }
