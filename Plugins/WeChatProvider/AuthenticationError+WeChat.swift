@@ -38,4 +38,22 @@ extension AuthenticationError {
     static func storeUnavailable(_ cause: StoreError) -> AuthenticationError {
         .store(cause, as: "wechat.store_unavailable")
     }
+
+    /// What the store returns.
+    static func fromStore<Value>(
+        _ value: @autoclosure () async throws(StoreError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(StoreError) { return try await value() } catch { throw storeUnavailable(error) }
+    }
+
+    /// The value of a key in the store; `nil` if there is none.
+    static func value(
+        for key: String, in store: any SharedStoring
+    ) async throws(AuthenticationError) -> [UInt8]? {
+        switch await store.value(for: key) {
+        case .found(let value): return value
+        case .miss: return nil
+        case .unavailable(let error): throw storeUnavailable(error)
+        }
+    }
 }

@@ -1,4 +1,4 @@
-private import MartletCore
+internal import MartletCore
 
 /// Whether a byte is an ASCII letter or digit.
 func isLetterOrDigit(_ byte: UInt8) -> Bool {
@@ -10,6 +10,11 @@ func isLetterOrDigit(_ byte: UInt8) -> Bool {
     }
 }
 
+extension Secret {
+    /// The secret as text, for a call to WeChat; the copy is not wiped.
+    var text: String { withBytes { String(decoding: $0, as: UTF8.self) } }
+}
+
 /// Whether bytes are 1 to `maximum` letters, digits, `_` and `-`, the alphabet of codes, openids and unionids.
 func isToken<Bytes: Collection<UInt8>>(_ bytes: Bytes, maximum: Int) -> Bool {
     (1...maximum).contains(bytes.count)
@@ -17,17 +22,4 @@ func isToken<Bytes: Collection<UInt8>>(_ bytes: Bytes, maximum: Int) -> Bool {
 }
 
 /// Decodes padded base64 (RFC 4648 §4) strictly; `nil` for anything else.
-func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
-    guard text.count % 4 == 0 else { return nil }
-    let digits = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
-    var body = Array(text.dropLast(digits))
-    for index in body.indices {
-        switch body[index] {
-        case UInt8(ascii: "+"): body[index] = UInt8(ascii: "-")
-        case UInt8(ascii: "/"): body[index] = UInt8(ascii: "_")
-        case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
-        default: break
-        }
-    }
-    return Base64URL.decode(body)
-}
+func decodeBase64(_ text: [UInt8]) -> [UInt8]? { Base64.decode(text[...], padding: .required) }

@@ -61,8 +61,8 @@ public struct WeChatApp: ConfigurationDecodable {
 
     /// Checks the values of the fields.
     func validate(into diagnostics: inout Diagnostics) {
-        let digits = id.value.utf8.dropFirst(2)
-        if !id.value.hasPrefix("wx") || digits.count != 16 || !digits.allSatisfy(Self.isHexadecimal) {
+        let digits = id.value.dropFirst(2)
+        if !id.value.hasPrefix("wx") || digits.count != 16 || !digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
             diagnostics.error(.configBadValue, at: id.location, "app_id: must be wx and 16 hexadecimal digits")
         }
         if phone.value, variant.value != .miniProgram {
@@ -74,15 +74,6 @@ public struct WeChatApp: ConfigurationDecodable {
             diagnostics.error(
                 .configBadValue, at: secret.location,
                 "app_secret: contains a space, a line break or a non-printable character")
-        }
-    }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
         }
     }
 }

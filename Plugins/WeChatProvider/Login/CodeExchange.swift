@@ -23,9 +23,7 @@ struct CodeExchange: Sendable {
         }
     }
 
-    private func url(_ request: LoginRequest) -> String {
-        request.code.withBytes { endpoints.exchange($0, of: request.app) }
-    }
+    private func url(_ request: LoginRequest) -> String { endpoints.exchange(request.code.text, of: request.app) }
 
     // MARK: Apps and pages
 
@@ -132,12 +130,9 @@ struct CodeExchange: Sendable {
         guard let encrypted = data.encrypted else { return true }
         let bytes = encrypted.text.withBytes { $0 } + [0] + encrypted.vector.withBytes { $0 }
         let digest = Base64URL.encode(SHA256.digest(Array(request.app.id.utf8) + [0] + bytes))
-        do throws(StoreError) {
-            return try await context.store.partition(.codes, for: request.owner).setIfAbsent(
-                [1], for: context.storeKey("data:\(digest)"), lifetime: Self.replayWindow)
-        } catch {
-            throw .storeUnavailable(error)
-        }
+        return try await AuthenticationError.fromStore(
+            await context.store.partition(.codes, for: request.owner).setIfAbsent(
+                [1], for: context.storeKey("data:\(digest)"), lifetime: Self.replayWindow))
     }
 
     // MARK: Result

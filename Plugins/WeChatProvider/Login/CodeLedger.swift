@@ -45,17 +45,14 @@ struct CodeLedger: Sendable {
 
     /// Whether a request has claimed the code already.
     /// - Throws: `unavailable` when the store is.
-    func isClaimed() async throws(AuthenticationError) -> Bool { try await read(claimKey, in: claims) != nil }
+    func isClaimed() async throws(AuthenticationError) -> Bool { try await AuthenticationError.value(for: claimKey, in: claims) != nil }
 
     /// Claims the code; to be called when it can be sent immediately.
     /// - Returns: `false` when another request was first.
     /// - Throws: `unavailable` when the store is.
     func claim() async throws(AuthenticationError) -> Bool {
-        do throws(StoreError) {
-            return try await claims.setIfAbsent(Self.pending + tag, for: claimKey, lifetime: Self.claimLifetime)
-        } catch {
-            throw .storeUnavailable(error)
-        }
+        try await AuthenticationError.fromStore(
+            await claims.setIfAbsent(Self.pending + tag, for: claimKey, lifetime: Self.claimLifetime))
     }
 
     /// Stores the outcome for identical requests; if that fails they get none, but the code is never sent again.
@@ -76,27 +73,17 @@ struct CodeLedger: Sendable {
     ) async throws(AuthenticationError) -> Result<SignIn, AuthenticationError> {
         while true {
             // In this order: an outcome that is stored after the first read is found by the second.
-            let claim = try await read(claimKey, in: claims)
+            let claim = try await AuthenticationError.value(for: claimKey, in: claims)
             guard isRepeatable, let claim, ConstantTime.areEqual(Array(claim.dropFirst()), tag) else {
                 throw .codeReused
             }
-            if let sealed = try await read(outcomeKey, in: outcomes) {
+            if let sealed = try await AuthenticationError.value(for: outcomeKey, in: outcomes) {
                 guard let outcome = seal.open(sealed) else { throw .codeReused }
                 return outcome
             }
             if claim.first != Self.pending.first { throw .codeReused }
             guard clock.monotonicTime + Self.pollInterval < deadline, !Task.isCancelled else { throw .outcomeUnknown }
             await sleep(Self.pollInterval)
-        }
-    }
-
-    private func read(
-        _ key: String, in store: any SharedStoring
-    ) async throws(AuthenticationError) -> [UInt8]? {
-        switch await store.value(for: key) {
-        case .found(let value): return value
-        case .miss: return nil
-        case .unavailable(let error): throw .storeUnavailable(error)
         }
     }
 }

@@ -70,9 +70,7 @@ struct DataCheck: Sendable {
         let digest = data.text.withBytes { text in
             sessionKeyText.withBytes { key in SHA1.digest(text + key) }
         }
-        let digits = Array("0123456789abcdef".utf8)
-        let expected = digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return data.signature.withBytes { ConstantTime.areEqual($0, expected) }
+        return data.signature.withBytes { ConstantTime.areEqual($0, Array(Hexadecimal.text(digest).utf8)) }
     }
 
     // MARK: Encrypted data

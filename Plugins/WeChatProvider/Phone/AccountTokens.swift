@@ -72,11 +72,8 @@ final class AccountTokens: Sendable {
     }
 
     private func acquire(_ lease: String, in store: any SharedStoring) async throws(AuthenticationError) -> Bool {
-        do throws(StoreError) {
-            return try await store.setIfAbsent([1], for: lease, lifetime: Self.leaseLifetime)
-        } catch {
-            throw .storeUnavailable(error)
-        }
+        try await AuthenticationError.fromStore(
+            await store.setIfAbsent([1], for: lease, lifetime: Self.leaseLifetime))
     }
 
     /// Fetches a token and stores it; the lease ends with that.
@@ -116,9 +113,8 @@ final class AccountTokens: Sendable {
     }
 
     private static func body(_ app: WeChatConfiguration.NamedApp, isForced: Bool) -> [UInt8] {
-        let secret = app.secret.withBytes { String(decoding: $0, as: UTF8.self) }
         let object: JSONObject = [
-            "grant_type": "client_credential", "appid": .string(app.id), "secret": .string(secret),
+            "grant_type": "client_credential", "appid": .string(app.id), "secret": .string(app.secret.text),
             "force_refresh": .bool(isForced),
         ]
         return JSON.write(object)
@@ -134,12 +130,7 @@ final class AccountTokens: Sendable {
     private func stored(
         in store: any SharedStoring, at key: String, _ app: WeChatConfiguration.NamedApp
     ) async throws(AuthenticationError) -> Cached? {
-        let sealed: [UInt8]
-        switch await store.value(for: key) {
-        case .found(let value): sealed = value
-        case .miss: return nil
-        case .unavailable(let error): throw .storeUnavailable(error)
-        }
+        guard let sealed = try await AuthenticationError.value(for: key, in: store) else { return nil }
         let limits = JSONLimits(maximumDepth: 2, maximumBytes: 4096)
         let opened = AES256GCM.open(sealed, with: Self.sealKey(app), context: Array(key.utf8))
         let object = opened?.withBytes { (try? JSON.parse($0, limits: limits))?.object }

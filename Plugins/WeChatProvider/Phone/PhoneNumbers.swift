@@ -28,9 +28,9 @@ struct PhoneNumbers: Sendable {
     private func ask(
         _ code: Secret, _ app: WeChatConfiguration.NamedApp, _ token: Secret
     ) async throws(AuthenticationError) -> String {
-        let body: JSONObject = ["code": .string(code.withBytes { String(decoding: $0, as: UTF8.self) })]
+        let body: JSONObject = ["code": .string(code.text)]
         return try await client.send(
-            .phoneNumber, token.withBytes { endpoints.phoneNumber(token: $0) },
+            .phoneNumber, endpoints.phoneNumber(token: token),
             content: .body(JSON.write(body), type: "application/json"), for: app.clientName,
             until: deadline
         ) { (response) throws(WeChatResponse.ParseError) in

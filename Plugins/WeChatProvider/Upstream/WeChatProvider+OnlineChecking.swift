@@ -30,7 +30,7 @@ extension WeChatProvider: OnlineChecking {
     }
 
     /// Has the form of a code, but is none that WeChat issued.
-    private static let madeUpCode = Array("martlet-check-online-no-code".utf8)
+    private static let madeUpCode = "martlet-check-online-no-code"
 
     private static func explanation(of error: AuthenticationError) -> String {
         switch error.code {
