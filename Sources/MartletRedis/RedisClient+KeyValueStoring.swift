@@ -2,25 +2,23 @@ package import MartletCore
 
 extension RedisClient: SharedStoring {
     /// `GET`.
-    package func value(for key: String) async -> StoreReply<[UInt8]> { await read(key, .isRepeatable) }
+    package func value(for key: String) async -> StoreReply<[UInt8]> { await read("GET", key, .isRepeatable) }
 
     /// `GET`, of a replica where the options allow that and one has the value.
     package func replicatedValue(for key: String) async -> StoreReply<[UInt8]> {
-        await read(key, readsReplicas ? [.isRepeatable, .acceptsReplicas] : .isRepeatable)
+        await read("GET", key, readsReplicas ? [.isRepeatable, .acceptsReplicas] : .isRepeatable)
     }
 
-    private func read(_ key: String, _ traits: RedisCommandTraits) async -> StoreReply<[UInt8]> {
+    private func read(_ name: String, _ key: String, _ traits: RedisCommandTraits) async -> StoreReply<[UInt8]> {
         do {
-            switch try await execute(
-                RedisCommand([bytes("GET"), bytes(key)], expecting: .value, key: bytes(key), traits: traits))
-            {
-            case .bytes(let value): return .found(value)
-            case let reply where reply.isUnreadable:
+            let reply = try await execute(
+                RedisCommand([bytes(name), bytes(key)], expecting: .value, key: bytes(key), traits: traits))
+            if reply.isUnreadable {
                 try await remove(unreadable: [bytes(key)])
-                return .miss
-            case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
-            default: return .miss
+            } else if case .bytes(let value) = try reply.accepted() {
+                return .found(value)
             }
+            return .miss
         } catch {
             return .unavailable(error)
         }
@@ -28,21 +26,18 @@ extension RedisClient: SharedStoring {
 
     /// `SET … PX`.
     package func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        let reply = try await execute(
+        try await execute(
             RedisCommand(
                 [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement,
-                key: bytes(key), traits: .isRepeatable))
-        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+                key: bytes(key), traits: .isRepeatable)
+        ).accepted()
     }
 
     /// `SET … NX PX`.
     package func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        let reply = try await command(
-            [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
-            on: bytes(key), expecting: .acknowledgementOrNothing)
-        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
-        guard reply != .nothing else { return false }
         let words = [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")]
+        let reply = try await command(words, on: bytes(key), expecting: .acknowledgementOrNothing).accepted()
+        guard reply != .nothing else { return false }
         record([RedisReplay(.write, RedisCommand(words, key: bytes(key), traits: .isRepeatable))])
         return true
     }
@@ -54,9 +49,9 @@ extension RedisClient: SharedStoring {
 
     /// `DEL`.
     package func remove(_ key: String) async throws(StoreError) {
-        let reply = try await execute(
-            RedisCommand([bytes("DEL"), bytes(key)], expecting: .integer, key: bytes(key), traits: .isRepeatable))
-        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+        try await execute(
+            RedisCommand([bytes("DEL"), bytes(key)], expecting: .integer, key: bytes(key), traits: .isRepeatable)
+        ).accepted()
     }
 
     /// Whether some of the nodes accept commands.
@@ -65,11 +60,11 @@ extension RedisClient: SharedStoring {
     /// `DEL`; the keys have one hash tag.
     package func remove(_ keys: [String]) async throws(StoreError) {
         guard let first = keys.first else { return }
-        let reply = try await execute(
+        try await execute(
             RedisCommand(
                 [bytes("DEL")] + keys.map(bytes), expecting: .integer, key: bytes(first),
-                traits: [.isRepeatable, .hasManyKeys]))
-        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+                traits: [.isRepeatable, .hasManyKeys])
+        ).accepted()
     }
 
     /// The client, which counts what the owner writes.
@@ -94,29 +89,20 @@ extension RedisClient: SharedStoring {
 
     /// `GETDEL`.
     package func take(_ key: String) async -> StoreReply<[UInt8]> {
-        do {
-            switch try await command([bytes("GETDEL"), bytes(key)], on: bytes(key), expecting: .value) {
-            case .bytes(let value):
-                // Whoever comes second must not get it from a master that has it still.
-                let removal = RedisCommand([bytes("DEL"), bytes(key)], key: bytes(key), traits: .isRepeatable)
-                record([RedisReplay(.end, removal)])
-                return .found(value)
-            case let reply where reply.isUnreadable:
-                try await remove(unreadable: [bytes(key)])
-                return .miss
-            case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
-            default: return .miss
-            }
-        } catch {
-            return .unavailable(error)
+        let reply = await read("GETDEL", key, [])
+        if case .found = reply {
+            // Whoever comes second must not get it from a master that has it still.
+            let removal = RedisCommand([bytes("DEL"), bytes(key)], key: bytes(key), traits: .isRepeatable)
+            record([RedisReplay(.end, removal)])
         }
+        return reply
     }
 
     /// `PUBLISH`; a message that arrives twice does no more than once.
     package func publish(_ message: [UInt8], on channel: [UInt8]) async throws(StoreError) {
-        let reply = try await execute(
-            RedisCommand([bytes("PUBLISH"), channel, message], expecting: .integer, key: nil, traits: .isRepeatable))
-        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+        try await execute(
+            RedisCommand([bytes("PUBLISH"), channel, message], expecting: .integer, key: nil, traits: .isRepeatable)
+        ).accepted()
     }
 
     /// `INCR`; the first increment sets the lifetime.

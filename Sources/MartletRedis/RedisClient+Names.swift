@@ -26,13 +26,11 @@ extension RedisClient {
                     [
                         Array("SCAN".utf8), cursor, Array("MATCH".utf8), pattern, Array("COUNT".utf8),
                         Array(String(Self.namesAtOnce).utf8),
-                    ], on: key)
+                    ], on: key
+                ).accepted()
                 guard case .array(let parts) = reply, parts.count == 2, case .bytes(let next) = parts[0],
                     case .array(let names) = parts[1]
-                else {
-                    if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
-                    throw StoreError(code: .redisReplyUnexpected, message: "unexpected reply to SCAN")
-                }
+                else { throw StoreError(code: .redisReplyUnexpected, message: "unexpected reply to SCAN") }
                 for case .bytes(let name) in names { return name }
                 cursor = next
             } while cursor != Array("0".utf8)

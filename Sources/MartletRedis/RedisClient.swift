@@ -179,7 +179,7 @@ package final class RedisClient: Sendable {
 
     /// Executes now what would be repeated at a new master.
     package func repeatNow(_ replay: RedisReplay) async throws(StoreError) {
-        if case .error(let kind) = try await execute(replay.command) { throw RedisErrorReply.storeError(kind) }
+        try await execute(replay.command).accepted()
     }
 
     /// Sessions have ended, also at other instances: writes to them are no longer repeated.

@@ -31,10 +31,8 @@ package struct RedisScript: Sendable {
     }
 
     fileprivate static func digest(of source: [UInt8]) -> [UInt8] {
-        SHA1.digest(source).flatMap { [digit($0 >> 4), digit($0 & 15)] }
+        Array(Hexadecimal.text(SHA1.digest(source)).utf8)
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }
 
 extension RedisCommand {
@@ -72,11 +70,8 @@ extension RedisClient {
             try await remove(unreadable: keys, by: repair)
             reply = try await runOnce(script, keys, arguments, expectation)
         }
-        switch reply {
-        case .error(let kind): throw RedisErrorReply.storeError(kind)
-        case .tooLarge: throw .replyTooLarge
-        default: return reply
-        }
+        if reply == .tooLarge { throw .replyTooLarge }
+        return try reply.accepted()
     }
 
     private func runOnce(
@@ -90,9 +85,7 @@ extension RedisClient {
     /// Removes what cannot be read among some keys, and counts it.
     func remove(unreadable keys: [[UInt8]], by repair: RedisRepair = .strings) async throws(StoreError) {
         failures.record(repair.kind, .malformed)
-        if case .error(let kind) = try await runOnce(repair.script, keys, [], .anything) {
-            throw RedisErrorReply.storeError(kind)
-        }
+        try await runOnce(repair.script, keys, [], .anything).accepted()
     }
 }
 
@@ -126,6 +119,13 @@ package final class RedisRepair: Sendable {
 }
 
 extension RedisReply {
+    /// The reply, unless it is an error.
+    @discardableResult
+    func accepted() throws(StoreError) -> RedisReply {
+        if case .error(let kind) = self { throw RedisErrorReply.storeError(kind) }
+        return self
+    }
+
     /// Whether it says that a key has another type, or is one that was too large.
     var isUnreadable: Bool { self == .error(kind: "WRONGTYPE") || self == .tooLarge }
 }

@@ -131,11 +131,7 @@ struct RedisRouting: Sendable {
         if case .down(let error) = nodes[node] { error } else { nil }
     }
 
-    mutating func start(at now: MonotonicTime) -> [Action] {
-        var actions: [Action] = []
-        perform(topology.start(at: now), at: now, &actions)
-        return actions
-    }
+    mutating func start(at now: MonotonicTime) -> [Action] { perform(topology.start(at: now), at: now) }
 
     mutating func submit(_ ticket: Ticket, _ request: Request, at now: MonotonicTime) -> [Action] {
         entries[ticket] = Entry(request: request, phase: .searching)
@@ -156,49 +152,42 @@ struct RedisRouting: Sendable {
         return actions
     }
 
-    mutating func nodeReady(_ node: Address, at now: MonotonicTime) -> [Action] {
-        guard nodes[node] != nil else { return [] }
-        nodes[node] = .ready
-        var actions: [Action] = []
-        if !asked.contains(node) { perform(topology.nodeReady(node, at: now), at: now, &actions) }
-        resume(at: now, &actions) { if case .waiting(node) = $0 { true } else { false } }
-        return actions
-    }
+    mutating func nodeReady(_ node: Address, at now: MonotonicTime) -> [Action] { update(node, .ready, at: now) }
 
     mutating func nodeDown(_ node: Address, _ error: StoreError, at now: MonotonicTime) -> [Action] {
+        update(node, .down(error), at: now)
+    }
+
+    private mutating func update(_ node: Address, _ state: NodeState, at now: MonotonicTime) -> [Action] {
         guard nodes[node] != nil else { return [] }
-        nodes[node] = .down(error)
+        nodes[node] = state
         var actions: [Action] = []
-        if !asked.contains(node) { perform(topology.nodeDown(node, at: now), at: now, &actions) }
+        if !asked.contains(node) {
+            let list = state.isDown ? topology.nodeDown(node, at: now) : topology.nodeReady(node, at: now)
+            perform(list, at: now, &actions)
+        }
         resume(at: now, &actions) { if case .waiting(node) = $0 { true } else { false } }
         return actions
     }
 
     mutating func sentinelReady(_ sentinel: Address, at now: MonotonicTime) -> [Action] {
-        var actions: [Action] = []
-        perform(topology.sentinelReady(sentinel, at: now), at: now, &actions)
-        return actions
+        perform(topology.sentinelReady(sentinel, at: now), at: now)
     }
 
     mutating func sentinelDown(_ sentinel: Address) { topology.sentinelDown(sentinel) }
 
     mutating func suspect(at now: MonotonicTime) -> [Action] {
-        var actions: [Action] = []
-        perform(topology.suspect(at: now), at: now, &actions)
-        return actions
+        perform(topology.suspect(at: now), at: now)
     }
 
     mutating func answered(
         _ question: TopologyQuestion, by server: Address, _ reply: RedisReply?, at now: MonotonicTime
     ) -> [Action] {
-        var actions: [Action] = []
-        perform(topology.answered(question, by: server, reply, at: now), at: now, &actions)
-        return actions
+        perform(topology.answered(question, by: server, reply, at: now), at: now)
     }
 
     mutating func tick(at now: MonotonicTime) -> [Action] {
-        var actions: [Action] = []
-        perform(topology.tick(at: now), at: now, &actions)
+        var actions = perform(topology.tick(at: now), at: now)
         close(asked.expire(at: now, hasNewMap: false, busy: busy), &actions)
         resume(at: now, &actions) { if case .paused(let until) = $0 { until <= now } else { false } }
         for ticket in unsent.sorted() {
@@ -336,6 +325,12 @@ struct RedisRouting: Sendable {
             }
         }
         return nodes
+    }
+
+    private mutating func perform(_ list: [TopologyAction], at now: MonotonicTime) -> [Action] {
+        var actions: [Action] = []
+        perform(list, at: now, &actions)
+        return actions
     }
 
     private mutating func perform(_ list: [TopologyAction], at now: MonotonicTime, _ actions: inout [Action]) {
