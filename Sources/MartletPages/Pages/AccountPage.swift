@@ -137,14 +137,17 @@ extension AccountPage {
         /// For password managers.
         package let username: String?
         package let minimumLength: Int
-        package let error: PasswordChangeError?
+        /// Shown at the current password, unless it is about the new one.
+        package let error: FormError?
 
-        package init(action: String, username: String?, minimumLength: Int, error: PasswordChangeError? = nil) {
+        package init(action: String, username: String?, minimumLength: Int, error: FormError? = nil) {
             self.action = action
             self.username = username
             self.minimumLength = minimumLength
             self.error = error
         }
+
+        var isAboutNew: Bool { error?.field == .password }
     }
 
     /// The form that deletes the account: `confirm=true`.
@@ -162,32 +165,6 @@ extension AccountPage {
             self.signIn = signIn
             self.grace = grace
             self.isUnconfirmed = isUnconfirmed
-        }
-    }
-}
-
-/// Why the password was not changed.
-package enum PasswordChangeError: Sendable, Equatable {
-    case wrongCurrentPassword
-    case tooShort(minimum: Int)
-    case tooLong, tooWeak
-    /// - Parameter seconds: until the next attempt.
-    case throttled(seconds: Int64)
-
-    func text(_ words: Words) -> String {
-        switch self {
-        case .wrongCurrentPassword: words(.wrongCurrentPassword)
-        case .tooShort(let minimum): words(.passwordTooShort, ["count": String(minimum)])
-        case .tooLong: words(.passwordTooLong)
-        case .tooWeak: words(.passwordTooWeak)
-        case .throttled(let seconds): words(.throttled, ["wait": words.wait(seconds: seconds)])
-        }
-    }
-
-    var isAboutCurrentPassword: Bool {
-        switch self {
-        case .wrongCurrentPassword, .throttled: true
-        case .tooShort, .tooLong, .tooWeak: false
         }
     }
 }

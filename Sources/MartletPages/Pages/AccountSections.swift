@@ -120,13 +120,12 @@ struct AccountSections {
     private var password: HTML? {
         guard let change = page.password else { return nil }
         let error = change.error?.text(words)
-        let isAboutCurrent = change.error?.isAboutCurrentPassword ?? false
         let current = FormField(
             id: "current-password", name: "current_password", label: words(.currentPassword),
-            autocomplete: "current-password", error: isAboutCurrent ? error : nil)
+            autocomplete: "current-password", error: change.isAboutNew ? nil : error)
         let new = FormField(
             id: "new-password", name: "new_password", label: words(.newPassword), autocomplete: "new-password",
-            hint: words(.passwordHint, ["count": String(change.minimumLength)]), error: isAboutCurrent ? nil : error)
+            hint: words(.passwordHint, ["count": String(change.minimumLength)]), error: change.isAboutNew ? error : nil)
         // Password managers store the new password under this name.
         let name = change.username.map { name -> HTML in
             """

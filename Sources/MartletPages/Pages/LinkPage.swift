@@ -20,14 +20,14 @@ package struct LinkPage: Page {
     package let signIn: String
     /// What the user typed before, to be shown again.
     package let address: String?
-    package let error: LinkPageError?
+    package let error: FormError?
     package let requestID: String?
     /// The sign-in page, which follows, may redirect to anywhere.
     package let formOrigins: [String]? = nil
 
     package init(
         _ purpose: Purpose, action: String, csrf: String, minimumLength: Int, signIn: String, address: String? = nil,
-        error: LinkPageError? = nil, requestID: String? = nil
+        error: FormError? = nil, requestID: String? = nil
     ) {
         self.purpose = purpose
         self.action = action
@@ -51,8 +51,8 @@ package struct LinkPage: Page {
     package func content(in context: PageContext) -> HTML {
         let (words, parts) = (context.words, PageComponents(context))
         let text = error?.text(words)
-        let message = error?.isAboutField == false ? text.map { parts.notice($0, .error, requestID: requestID) } : nil
-        let fieldError = error?.isAboutField == true ? text : nil
+        let message = error?.field == nil ? text.map { parts.notice($0, .error, requestID: requestID) } : nil
+        let fieldError = error?.field == nil ? nil : text
         let (field, lead, button): (FormField, WordKey, WordKey)
         var hidden: [(String, String?)] = []
         switch purpose {
@@ -82,41 +82,5 @@ package struct LinkPage: Page {
             parts.heading(title(in: context)), message, "<p class=\"lead\">\(words(lead))</p>", form, aside,
         ]
         return .joined(content.compactMap(\.self), separator: "\n")
-    }
-}
-
-/// What is wrong with a form of a link's page.
-package enum LinkPageError: Sendable, Equatable {
-    case addressInvalid
-    case passwordTooShort(minimum: Int)
-    case passwordTooLong, passwordTooWeak
-    /// The link is not valid any more.
-    case linkInvalid
-    /// - Parameter seconds: until the next attempt.
-    case throttled(seconds: Int64)
-    /// - Parameter seconds: until the next attempt.
-    case unavailable(seconds: Int64)
-    case formExpired, cookiesNeeded, failed
-
-    var isAboutField: Bool {
-        switch self {
-        case .addressInvalid, .passwordTooShort, .passwordTooLong, .passwordTooWeak: true
-        default: false
-        }
-    }
-
-    func text(_ words: Words) -> String {
-        switch self {
-        case .addressInvalid: words(.addressInvalid)
-        case .passwordTooShort(let minimum): words(.passwordTooShort, ["count": String(minimum)])
-        case .passwordTooLong: words(.passwordTooLong)
-        case .passwordTooWeak: words(.passwordTooWeak)
-        case .linkInvalid: words(.linkInvalid)
-        case .throttled(let seconds): words(.throttled, ["wait": words.wait(seconds: seconds)])
-        case .unavailable(let seconds): words(.unavailableText, ["wait": words.wait(seconds: seconds)])
-        case .formExpired: words(.formExpired)
-        case .cookiesNeeded: words(.cookiesNeeded)
-        case .failed: words(.internalText)
-        }
     }
 }

@@ -6,7 +6,7 @@ package struct RegisterPage: Page {
     package var csrf: String
     /// What the user typed before, to be shown again.
     package var username: String?
-    package var error: RegistrationError?
+    package var error: FormError?
     /// Of passwords, in code points.
     package var minimumLength: Int
     /// The path of the page for signing in.
@@ -32,7 +32,7 @@ package struct RegisterPage: Page {
 
     package init(
         action: String, csrf: String, minimumLength: Int, signIn: String, username: String? = nil,
-        error: RegistrationError? = nil, requestID: String? = nil, byMail: ByMail? = nil
+        error: FormError? = nil, requestID: String? = nil, byMail: ByMail? = nil
     ) {
         self.byMail = byMail
         self.action = action
@@ -89,52 +89,5 @@ extension RegisterPage {
             id: "name", name: "name", label: words(.displayName), autocomplete: "name", value: byMail.name,
             error: error?.field == .name ? text : nil)
         return [name, displayName]
-    }
-}
-
-/// Why an account was not created.
-package enum RegistrationError: Sendable, Equatable {
-    case usernameTaken, usernameInvalid
-    /// A text that is no address, where an address is needed.
-    case addressInvalid
-    /// A name that looks like an address, where a mail would have to prove it.
-    case addressAsName
-    case nameInvalid
-    case passwordTooShort(minimum: Int)
-    case passwordTooLong, passwordTooWeak
-    /// - Parameter seconds: until the next attempt.
-    case throttled(seconds: Int64)
-    /// - Parameter seconds: until the next attempt.
-    case unavailable(seconds: Int64)
-    case formExpired, cookiesNeeded, failed
-
-    /// The fields that an error can be about.
-    enum Field { case username, name, password }
-
-    var field: Field? {
-        switch self {
-        case .usernameTaken, .usernameInvalid, .addressInvalid, .addressAsName: .username
-        case .nameInvalid: .name
-        case .passwordTooShort, .passwordTooLong, .passwordTooWeak: .password
-        case .throttled, .unavailable, .formExpired, .cookiesNeeded, .failed: nil
-        }
-    }
-
-    func text(_ words: Words) -> String {
-        switch self {
-        case .usernameTaken: words(.usernameTaken)
-        case .usernameInvalid: words(.usernameInvalid)
-        case .addressInvalid: words(.addressInvalid)
-        case .addressAsName: words(.addressAsName)
-        case .nameInvalid: words(.nameInvalid)
-        case .passwordTooShort(let minimum): words(.passwordTooShort, ["count": String(minimum)])
-        case .passwordTooLong: words(.passwordTooLong)
-        case .passwordTooWeak: words(.passwordTooWeak)
-        case .throttled(let seconds): words(.throttled, ["wait": words.wait(seconds: seconds)])
-        case .unavailable(let seconds): words(.unavailableText, ["wait": words.wait(seconds: seconds)])
-        case .formExpired: words(.formExpired)
-        case .cookiesNeeded: words(.cookiesNeeded)
-        case .failed: words(.internalText)
-        }
     }
 }

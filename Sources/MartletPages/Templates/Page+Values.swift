@@ -122,13 +122,12 @@ extension AccountPage {
     package func values(in context: PageContext) -> TemplateValues {
         let words = context.words
         let error = password?.error?.text(words)
-        let isAboutCurrent = password?.error?.isAboutCurrentPassword ?? false
         let form = password.map { change -> [String: TemplateValue] in
             [
                 "username": TemplateValue(change.username), "action": context.action(change.action),
                 "hint": TemplateValue(words(.passwordHint, ["count": String(change.minimumLength)])),
-                "current_error": TemplateValue(isAboutCurrent ? error : nil),
-                "new_error": TemplateValue(isAboutCurrent ? nil : error),
+                "current_error": TemplateValue(change.isAboutNew ? nil : error),
+                "new_error": TemplateValue(change.isAboutNew ? error : nil),
             ]
         }
         return TemplateValues([

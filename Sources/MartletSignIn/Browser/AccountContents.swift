@@ -83,7 +83,7 @@ struct AccountContents: Sendable {
     }
 
     /// The form that changes the password; `nil` for accounts without one.
-    func password(_ error: PasswordChangeError?) async throws(Failure) -> AccountPage.PasswordChange? {
+    func password(_ error: FormError?) async throws(Failure) -> AccountPage.PasswordChange? {
         let subjects = try await fromProvider(await endpoints.subjects(of: caller))
         let owner = setup.providers.first { $0.passwordChanging != nil && subjects[$0.name] != nil }
         guard let owner, let changing = owner.passwordChanging else { return nil }

@@ -59,10 +59,9 @@ struct AccountFlow: Sendable {
         let caller = try await self.caller(cookies)
         let form = try call.form()
         if let problem = try await binding(caller).problem(of: form, cookies) {
-            let failure = Failure.notAllowed(.browserFormTokenInvalid)
-            guard call.isNavigation, problem == .expired else { throw failure }
+            guard problem == .expired else { throw problem.failure }
             return try await page(caller, cookies, AccountPageState(notice: .formExpired), status: 403)
-                .because(of: failure)
+                .because(of: problem.failure)
         }
         if case .delete = action, (try? form.text("confirm")) != "true" {
             return try await page(caller, cookies, AccountPageState(isUnconfirmed: true), status: 400)
@@ -125,7 +124,7 @@ struct AccountFlow: Sendable {
 /// What the account's page says about the last action.
 struct AccountPageState {
     var notice: AccountNotice?
-    var passwordError: PasswordChangeError?
+    var passwordError: FormError?
     var isUnconfirmed = false
     /// Whether the page names the request, for those who are asked for help.
     var isFailure = false
@@ -135,25 +134,12 @@ extension AccountPageState {
     /// After a failed action.
     init(_ failure: Failure, of action: AccountAction, minimumLength: Int) {
         self.init()
-        if case .changePassword = action, let error = PasswordChangeError(failure, minimumLength: minimumLength) {
+        if case .changePassword = action, let error = FormError(ofChange: failure, minimumLength: minimumLength) {
             passwordError = error
             return
         }
         isFailure = true
         notice = failure.reason == .accountsLastIdentity ? .lastIdentity : .failed
         if failure.status == 503 { notice = .unavailable(seconds: failure.wait) }
-    }
-}
-
-extension PasswordChangeError {
-    init?(_ failure: Failure, minimumLength: Int) {
-        switch (failure.status, failure.bodyErrors.first?.code) {
-        case (401, _): self = .wrongCurrentPassword
-        case (429, _): self = .throttled(seconds: failure.wait)
-        case (400, .tooShort): self = .tooShort(minimum: minimumLength)
-        case (400, .tooLong): self = .tooLong
-        case (400, .breached): self = .tooWeak
-        default: return nil
-        }
     }
 }

@@ -9,42 +9,29 @@ internal import MartletSession
 
 /// The pages for errors of navigations on routes, and for paths that have no route.
 package struct BrowserErrorPages: Sendable {
-    /// What a page says; the time is inserted when it is sent.
-    private enum Kind: CaseIterable {
-        case crossSite, notAllowed, notFound, invalid, throttled, unavailable, internalError
+    /// What pages say; the time is inserted when they are sent.
+    private static let messages: [MessagePage.Message] = [
+        .crossSite, .notAllowed, .notFound, .invalid, .throttled(seconds: 1), .unavailable(seconds: 1), .internalError,
+    ]
+    /// Where signing in may help.
+    private static let linked: [MessagePage.Message] = [.notAllowed, .notFound, .invalid]
 
-        var message: MessagePage.Message {
-            switch self {
-            case .crossSite: .crossSite
-            case .notAllowed: .notAllowed
-            case .notFound: .notFound
-            case .invalid: .invalid
-            case .throttled: .throttled(seconds: 1)
-            case .unavailable: .unavailable(seconds: 1)
-            case .internalError: .internalError
-            }
-        }
-
-        /// Whether signing in may help.
-        var hasLink: Bool { self == .notAllowed || self == .notFound || self == .invalid }
-
-        init?(_ failure: Failure) {
-            switch failure.status {
-            // Its challenge is for programs.
-            case ..<400, 401: return nil
-            case 403: self = failure.reason == "auth.cross_site" ? .crossSite : .notAllowed
-            case 404, 410: self = .notFound
-            case 429: self = .throttled
-            case 503 where failure.retryAfter > 0: self = .unavailable
-            case 500...: self = .internalError
-            default: self = .invalid
-            }
+    private static func message(for failure: Failure) -> MessagePage.Message? {
+        switch failure.status {
+        // Its challenge is for programs.
+        case ..<400, 401: nil
+        case 403: failure.reason == "auth.cross_site" ? .crossSite : .notAllowed
+        case 404, 410: .notFound
+        case 429: .throttled(seconds: 1)
+        case 503 where failure.retryAfter > 0: .unavailable(seconds: 1)
+        case 500...: .internalError
+        default: .invalid
         }
     }
 
     private let endpoints: SignInEndpoints
     private let setup: BrowserSetup
-    /// By kind and language.
+    /// By message and language.
     private let prepared: [[PreparedMessage]]
 
     /// `nil` without `browser:`.
@@ -52,11 +39,9 @@ package struct BrowserErrorPages: Sendable {
         guard let setup = endpoints.setup.browser else { return nil }
         self.endpoints = endpoints
         self.setup = setup
-        prepared = Kind.allCases.map { kind in
-            PageLanguage.allCases.map { language in
-                PreparedMessage(
-                    kind.message, of: setup.site, in: language, signIn: kind.hasLink ? "\(setup.base)/sign-in" : nil)
-            }
+        prepared = Self.messages.map { message in
+            let signIn = Self.linked.contains(message) ? "\(setup.base)/sign-in" : nil
+            return PageLanguage.allCases.map { PreparedMessage(message, of: setup.site, in: $0, signIn: signIn) }
         }
     }
 
@@ -68,11 +53,10 @@ package struct BrowserErrorPages: Sendable {
 
     /// The page for a failure; `nil` for one that stays a document.
     package func page(for failure: Failure, in language: UInt8, requestID: String) -> ErrorPage? {
-        guard let kind = Kind(failure), let row = Kind.allCases.firstIndex(of: kind),
+        guard let message = Self.message(for: failure), let row = Self.messages.firstIndex(of: message),
             prepared[row].indices.contains(Int(language))
         else { return nil }
-        let page = prepared[row][Int(language)].render(
-            requestID: requestID, seconds: failure.wait)
+        let page = prepared[row][Int(language)].render(requestID: requestID, seconds: failure.wait)
         return ErrorPage(fields: page.fields, body: page.bytes)
     }
 

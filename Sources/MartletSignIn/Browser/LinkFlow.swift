@@ -36,10 +36,7 @@ struct LinkFlow: Sendable {
         guard isOffered else { throw .noRoute(.signInUnknownEndpoint) }
         let (cookies, form) = (try call.cookies(), try call.form())
         if let problem = try await binding.problem(of: form, cookies) {
-            let failure = Failure.notAllowed(.browserFormTokenInvalid)
-            guard call.isNavigation else { throw failure }
-            let error = problem == .cookiesNeeded ? LinkPageError.cookiesNeeded : .formExpired
-            return try await page(form, error, status: failure.status, cookies).because(of: failure)
+            return try await page(form, problem.error, status: 403, cookies).because(of: problem.failure)
         }
         do throws(Failure) {
             switch kind {
@@ -55,14 +52,14 @@ struct LinkFlow: Sendable {
             }
         } catch {
             guard call.isNavigation else { throw error }
-            let shown = LinkPageError(error, minimumLength: endpoints.minimumPasswordLength)
+            let shown = FormError(ofLink: error, minimumLength: endpoints.minimumPasswordLength)
             return try await page(form, shown, status: error.status, cookies).because(of: error)
         }
     }
 
     /// - Parameter form: has the token, or what the user typed before.
     private func page(
-        _ form: SignInForm, _ error: LinkPageError?, status: Int, _ cookies: BrowserCookies
+        _ form: SignInForm, _ error: FormError?, status: Int, _ cookies: BrowserCookies
     ) async throws(Failure) -> BrowserResponse {
         let token = (try? form.text("token")) ?? ""
         guard kind == .forgot || !token.isEmpty else { throw .malformed(.signInBadLink) }
@@ -105,21 +102,6 @@ enum SignInResult: String, CaseIterable {
         case .accountDeleted: .accountDeleted
         case .registered: .registered
         case .passwordReset: .passwordReset
-        }
-    }
-}
-
-extension LinkPageError {
-    init(_ failure: Failure, minimumLength: Int) {
-        switch (failure.status, failure.bodyErrors.first?.code) {
-        case (400, .tooShort): self = .passwordTooShort(minimum: minimumLength)
-        case (400, .tooLong): self = .passwordTooLong
-        case (400, _) where failure.reason == .signInBadAddress: self = .addressInvalid
-        case (400, _): self = .passwordTooWeak
-        case (401, _): self = .linkInvalid
-        case (429, _): self = .throttled(seconds: failure.wait)
-        case (503, _): self = .unavailable(seconds: failure.wait)
-        default: self = .failed
         }
     }
 }

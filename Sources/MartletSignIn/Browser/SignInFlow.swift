@@ -52,10 +52,8 @@ struct SignInFlow: Sendable {
         let target = call.target(form)
         let username = try? form.text("username")
         if let problem = try await binding.problem(of: form, cookies) {
-            let failure = Failure.notAllowed(.browserFormTokenInvalid)
-            guard call.isNavigation else { throw failure }
-            let notice = problem == .cookiesNeeded ? SignInNotice.cookiesNeeded : .formExpired
-            return try await page(notice, status: failure.status, cookies, target).because(of: failure)
+            let notice: SignInNotice = problem == .cookiesNeeded ? .cookiesNeeded : .formExpired
+            return try await page(notice, status: 403, cookies, target).because(of: problem.failure)
         }
         do throws(Failure) {
             let new = try await authenticate(form, with: provider, signingIn)

@@ -55,10 +55,7 @@ struct SignUpFlow: Sendable {
         let (cookies, form) = (try call.cookies(), try call.form())
         let target = call.target(form)
         if let problem = try await binding.problem(of: form, cookies) {
-            let failure = Failure.notAllowed(.browserFormTokenInvalid)
-            guard call.isNavigation else { throw failure }
-            let error = problem == .cookiesNeeded ? RegistrationError.cookiesNeeded : .formExpired
-            return try await page(error, status: failure.status, cookies, target).because(of: failure)
+            return try await page(problem.error, status: 403, cookies, target).because(of: problem.failure)
         }
         do throws(Failure) {
             if registrar.isByMail { return try await requestMail(form, with: registrar, target) }
@@ -68,7 +65,7 @@ struct SignUpFlow: Sendable {
             return .redirect(303, to: target.text, cookies: [cookie])
         } catch {
             guard call.isNavigation else { throw error }
-            let shown = RegistrationError(error, minimumLength: endpoints.minimumPasswordLength)
+            let shown = FormError(ofRegistration: error, minimumLength: endpoints.minimumPasswordLength)
             return try await page(shown, status: error.status, cookies, target, form).because(of: error)
         }
     }
@@ -120,7 +117,7 @@ struct SignUpFlow: Sendable {
 
     /// - Parameter form: what the user typed before.
     private func page(
-        _ error: RegistrationError?, status: Int, _ cookies: BrowserCookies, _ target: ReturnTarget,
+        _ error: FormError?, status: Int, _ cookies: BrowserCookies, _ target: ReturnTarget,
         _ form: SignInForm? = nil
     ) async throws(Failure) -> BrowserResponse {
         let issued = try await binding.issue(cookies)
@@ -133,24 +130,5 @@ struct SignUpFlow: Sendable {
                 ? RegisterPage.ByMail(
                     asksName: registrar?.serving.selfService.registration?.requiresName == true, name: name) : nil)
         return .page(page, status: status, path: call.path("sign-up"), target: target, cookie: issued.setCookie)
-    }
-}
-
-extension RegistrationError {
-    init(_ failure: Failure, minimumLength: Int) {
-        let body = failure.bodyErrors.first
-        switch (failure.status, body?.code) {
-        case (409, _): self = .usernameTaken
-        case (400, .tooShort): self = .passwordTooShort(minimum: minimumLength)
-        case (400, .tooLong) where body?.pointer == "/password": self = .passwordTooLong
-        case (400, .breached): self = .passwordTooWeak
-        case (400, _) where failure.reason == .signInAddressAsName: self = .addressAsName
-        case (400, _) where failure.reason == .signInBadAddress: self = .addressInvalid
-        case (400, _) where body?.pointer == "/name": self = .nameInvalid
-        case (400, _): self = body?.pointer == "/password" ? .passwordTooWeak : .usernameInvalid
-        case (429, _): self = .throttled(seconds: failure.wait)
-        case (503, _): self = .unavailable(seconds: failure.wait)
-        default: self = .failed
-        }
     }
 }

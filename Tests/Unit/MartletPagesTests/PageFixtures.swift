@@ -50,19 +50,19 @@ enum PageFixture {
             providers: providers, password: form, notice: notice, requestID: requestID, registration: "/auth/register")
     }
 
-    static func register(_ error: RegistrationError? = nil) -> RegisterPage {
+    static func register(_ error: FormError? = nil) -> RegisterPage {
         RegisterPage(
             action: "/auth/register", csrf: "c5rf", minimumLength: 8, signIn: "/auth/sign-in",
             username: error == nil ? nil : "alice", error: error)
     }
 
-    static func registerByMail(_ error: RegistrationError? = nil) -> RegisterPage {
+    static func registerByMail(_ error: FormError? = nil) -> RegisterPage {
         var page = register(error)
         page.byMail = RegisterPage.ByMail(asksName: true, name: error == nil ? nil : "Ada")
         return page
     }
 
-    static func link(_ purpose: LinkPage.Purpose, _ error: LinkPageError? = nil) -> LinkPage {
+    static func link(_ purpose: LinkPage.Purpose, _ error: FormError? = nil) -> LinkPage {
         LinkPage(
             purpose, action: "/auth/link", csrf: "c5rf", minimumLength: 8, signIn: "/auth/sign-in",
             address: error == nil ? nil : "ada@example.com", error: error, requestID: error == .failed ? requestID : nil
@@ -71,7 +71,7 @@ enum PageFixture {
 
     static func account(
         name: String? = "Ada Lovelace", label: String = "Google", notice: AccountNotice? = nil,
-        password: PasswordChangeError? = nil, isFresh: Bool = true, isUnconfirmed: Bool = false, grace: Int64 = 0
+        password: FormError? = nil, isFresh: Bool = true, isUnconfirmed: Bool = false, grace: Int64 = 0
     ) -> AccountPage {
         func ago(_ seconds: Int64) -> UnixTime { now.advanced(bySeconds: -seconds) }
         return AccountPage(
@@ -121,13 +121,13 @@ enum PageFixture {
         ("internal", .internalError), ("cookies", .cookiesNeeded), ("form-expired", .formExpired),
         ("mail-sent", .mailSent),
     ]
-    static let linkErrors: [(String, LinkPageError)] = [
+    static let linkErrors: [(String, FormError)] = [
         ("address", .addressInvalid), ("short", .passwordTooShort(minimum: 8)), ("long", .passwordTooLong),
         ("weak", .passwordTooWeak), ("link", .linkInvalid), ("throttled", .throttled(seconds: 60)),
         ("unavailable", .unavailable(seconds: 5)), ("form-expired", .formExpired), ("cookies", .cookiesNeeded),
         ("failed", .failed),
     ]
-    static let registrationErrors: [(String, RegistrationError)] = [
+    static let registrationErrors: [(String, FormError)] = [
         ("taken", .usernameTaken), ("invalid", .usernameInvalid), ("short", .passwordTooShort(minimum: 8)),
         ("long", .passwordTooLong), ("weak", .passwordTooWeak), ("throttled", .throttled(seconds: 60)),
         ("unavailable", .unavailable(seconds: 5)), ("form-expired", .formExpired), ("cookies", .cookiesNeeded),
@@ -139,9 +139,9 @@ enum PageFixture {
         ("session-ended", .sessionEnded), ("password-changed", .passwordChanged), ("form-expired", .formExpired),
         ("failed", .failed), ("unavailable", .unavailable(seconds: 5)),
     ]
-    static let passwordErrors: [(String, PasswordChangeError)] = [
-        ("wrong", .wrongCurrentPassword), ("short", .tooShort(minimum: 8)), ("long", .tooLong), ("weak", .tooWeak),
-        ("throttled", .throttled(seconds: 300)),
+    static let passwordErrors: [(String, FormError)] = [
+        ("wrong", .wrongCurrentPassword), ("short", .passwordTooShort(minimum: 8)),
+        ("long", .passwordTooLong), ("weak", .passwordTooWeak), ("throttled", .throttled(seconds: 300)),
     ]
 
     /// Every page in every state.

@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func `errors of a form are at their fields`() throws {
-        for (error, id) in [(RegistrationError.usernameTaken, "username"), (.passwordTooWeak, "password")] {
+        for (error, id) in [(FormError.usernameTaken, "username"), (.passwordTooWeak, "password")] {
             let checker = PageChecker(PageCase(name: "", page: PageFixture.register(error)).text())
             let field = try #require(checker.elements.first { $0["id"] == id })
             #expect(field["aria-describedby"]?.hasPrefix("\(id)-error") == true && field["aria-invalid"] == "true")
