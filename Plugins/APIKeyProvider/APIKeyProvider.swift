@@ -211,8 +211,9 @@ extension APIKeyProvider: Running {
 
 extension APIKeyProvider: Reporting {
     public var health: ProviderHealth {
-        func gauge(_ count: Int, _ help: String) -> ProviderHealth.Gauge {
-            .init(name: "keys", help: help, kind: .gauge, value: Double(count))
+        func gauge(_ count: Int) -> ProviderHealth.Gauge {
+            let help = "API keys in the file, or those in memory of the account store."
+            return .init(name: "keys", help: help, kind: .gauge, value: Double(count))
         }
         switch source {
         case .file(let file):
@@ -220,17 +221,14 @@ extension APIKeyProvider: Reporting {
             let count = file.table.keys.count
             return ProviderHealth(
                 state: failure.isEmpty ? .ready : .degraded, detail: "\(count) keys in '\(file.path)'\(failure)",
-                gauges: [gauge(count, "API keys in the file, or those in memory of the account store.")])
+                gauges: [gauge(count)])
         case .accounts(let keys):
-            let isFailing = outage.isFailing
-            let isStale = keys.isStale
-            let detail =
-                isStale
-                ? "keys rejected: their changes cannot be read"
-                : isFailing ? "changes of keys cannot be read at the moment" : "keys in the account store"
-            return ProviderHealth(
-                state: isStale ? .unavailable : isFailing ? .degraded : .ready, detail: detail,
-                gauges: [gauge(keys.count, "API keys in the file, or those in memory of the account store.")])
+            let (state, detail): (ProviderHealth.State, String) =
+                keys.isStale
+                ? (.unavailable, "keys rejected: their changes cannot be read")
+                : outage.isFailing
+                    ? (.degraded, "changes of keys cannot be read at the moment") : (.ready, "keys in the account store")
+            return ProviderHealth(state: state, detail: detail, gauges: [gauge(keys.count)])
         }
     }
 }
