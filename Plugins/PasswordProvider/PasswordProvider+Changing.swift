@@ -50,11 +50,8 @@ extension PasswordProvider: PasswordChanging {
     private func replace(
         _ stored: String, by hash: PasswordHash, of subject: String, in users: any UserRecordStoring
     ) async throws(AuthenticationError) -> Bool {
-        do {
-            return try await users.replaceHash(of: subject, from: stored, to: hash.encoded)
-        } catch {
-            throw .unavailable("password.users_unavailable", cause: error)
-        }
+        try await Self.result(
+            "password.users_unavailable", await users.replaceHash(of: subject, from: stored, to: hash.encoded))
     }
 
     /// Hashes a password that was checked.
@@ -71,11 +68,7 @@ extension PasswordProvider: Unlinking {
     /// Deletes the user's record; users in a file belong to the operator and are not deleted.
     public func unlink(_ subject: String) async throws(AuthenticationError) {
         guard case .accounts(let users) = source else { return }
-        do {
-            _ = try await users.removeRecord(for: subject)
-        } catch {
-            throw .unavailable("password.users_unavailable", cause: error)
-        }
+        _ = try await Self.result("password.users_unavailable", await users.removeRecord(for: subject))
         singleFlight.startNewEpoch()
     }
 }
@@ -83,20 +76,12 @@ extension PasswordProvider: Unlinking {
 extension PasswordProvider: UserUnlocking {
     /// Ends the bans of a user, and forgets the attempts.
     public func unlock(_ name: String) async throws(AuthenticationError) {
-        do throws(StoreError) {
-            try await throttle.unlock(Array(name.utf8))
-        } catch {
-            throw .unavailable("password.store_unavailable", cause: error)
-        }
+        try await Self.result("password.store_unavailable", await throttle.unlock(Array(name.utf8)))
     }
 
     /// The bans of a user.
     public func throttling(of subject: String) async throws(AuthenticationError) -> UserThrottling? {
-        do throws(StoreError) {
-            return try await throttle.throttling(of: Array(subject.utf8))
-        } catch {
-            throw .unavailable("password.store_unavailable", cause: error)
-        }
+        try await Self.result("password.store_unavailable", await throttle.throttling(of: Array(subject.utf8)))
     }
 
     /// The user of the warning of a ban.

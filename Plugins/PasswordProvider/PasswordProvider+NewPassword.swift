@@ -13,8 +13,8 @@ extension PasswordProvider {
         guard let denied else { return password }
         // On a thread of the pool, because reading a file blocks.
         let result = try await runInPool(for: client, until: deadline) {
-            () throws(CryptoError) -> Result<Bool, DenyListError> in
-            do throws(DenyListError) { return .success(try denied.contains(password)) } catch { return .failure(error) }
+            () throws(CryptoError) in
+            Result { () throws(DenyListError) in try denied.contains(password) }
         }
         switch result {
         case .success(false): return password

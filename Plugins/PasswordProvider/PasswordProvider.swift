@@ -174,11 +174,15 @@ extension PasswordProvider {
     }
 
     func find(_ name: [UInt8], key: String?) async throws(AuthenticationError) -> FoundUser? {
-        do {
-            return try await source.find(name, key: key)
-        } catch {
-            throw .unavailable("password.users_unavailable", cause: error)
-        }
+        try await Self.result("password.users_unavailable", await source.find(name, key: key))
+    }
+
+    /// What a store returns.
+    /// - Parameter code: that of an outage.
+    static func result<Value>(
+        _ code: ErrorCode, _ value: @autoclosure () async throws(StoreError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(StoreError) { return try await value() } catch { throw .unavailable(code, cause: error) }
     }
 
     /// Replaces the hash if it is unchanged; a concurrent change wins, and a failure is only logged.
@@ -204,10 +208,7 @@ extension PasswordProvider {
     ) async throws(AuthenticationError) -> Value {
         let result: Result<Value, CryptoError>
         do {
-            result = try await context.hashing.run(until: deadline, for: Self.owner(client)) {
-                () -> Result<Value, CryptoError> in
-                do throws(CryptoError) { return .success(try work()) } catch { return .failure(error) }
-            }
+            result = try await context.hashing.run(until: deadline, for: Self.owner(client)) { Result(catching: work) }
         } catch {
             throw Self.overloaded(error)
         }
@@ -218,7 +219,7 @@ extension PasswordProvider {
 extension PasswordProvider: SigningIn {
     /// Above the throttle's limit per address: this one bounds wider networks.
     public var failureLimit: FailureLimit {
-        FailureLimit(attempts: throttle.limits.addressAttempts * 2, window: throttle.limits.addressWindow)
+        FailureLimit(attempts: throttle.limits.address.attempts * 2, window: throttle.limits.address.window)
     }
 
     /// Rejects those from an address with too many failures, and those that exceed the capacity for hashing.

@@ -116,7 +116,7 @@ struct Throttle: Sendable {
         do throws(StoreError) {
             if let network = attempt.network {
                 let failures = try await counters.increment(
-                    failuresKey(ofAddress: network.address), lifetime: limits.addressWindow)
+                    failuresKey(ofAddress: network.address), lifetime: limits.address.window)
                 cacheIfThrottled(network.client, failures)
             }
             let bucket = attempt.bucket
@@ -147,8 +147,8 @@ struct Throttle: Sendable {
     /// Resets the counters of this user at this network, and records the network as known.
     func recordSuccess(_ attempt: Attempt, at now: UnixTime) async {
         // Together, to wait for the store only once.
-        async let recorded = result { () async throws(StoreError) in try await record(networkOf: attempt, at: now) }
-        let cleared = await result { () async throws(StoreError) in try await clear(attempt.bucket) }
+        async let recorded = result(try await record(networkOf: attempt, at: now))
+        let cleared = await result(try await clear(attempt.bucket))
         for case .failure(let error) in [cleared, await recorded] {
             let code = (error.cause as? StoreError)?.code ?? error.code
             context.logger.warning("recording a login failed", ("code", code.rawValue))
@@ -235,7 +235,7 @@ extension Throttle {
         }
         let attempt = CountedAttempt(
             known: own.map { key(.known, $0) }, own: own.map(keys), common: keys(of: common), lifetime: limits.window)
-        return await result { () async throws(StoreError) in try await context.store.count(attempt, for: owner) }
+        return await result(try await context.store.count(attempt, for: owner))
     }
 
     private func check(_ count: AttemptCount) throws(AuthenticationError) {
@@ -247,19 +247,14 @@ extension Throttle {
     }
 
     private func failures(of address: String) async -> Result<CounterReading, AuthenticationError> {
-        let counters = counters(for: .gateway)
-        return await result { () async throws(StoreError) in
-            try await counters.counter(failuresKey(ofAddress: address))
-        }
+        await result(try await counters(for: .gateway).counter(failuresKey(ofAddress: address)))
     }
 
     /// Without the store no attempt is admitted, because none could be counted.
     private func result<Value>(
-        _ query: () async throws(StoreError) -> Value
+        _ value: @autoclosure () async throws(StoreError) -> Value
     ) async -> Result<Value, AuthenticationError> {
-        do throws(StoreError) {
-            return .success(try await query())
-        } catch {
+        do throws(StoreError) { return .success(try await value()) } catch {
             return .failure(.store(error, as: "password.store_unavailable"))
         }
     }
@@ -268,7 +263,7 @@ extension Throttle {
     /// - Returns: whether it has too many.
     @discardableResult
     private func cacheIfThrottled(_ client: ClientNetwork, _ failures: CounterReading) -> Bool {
-        guard failures.count >= limits.addressAttempts else { return false }
+        guard failures.count >= limits.address.attempts else { return false }
         let now = context.clock.monotonicTime
         throttledAddresses.insert(client, until: now + failures.remaining, at: now)
         return true

@@ -2,7 +2,7 @@ internal import MartletConfig
 internal import MartletCrypto
 
 /// The block `hash:` of a password provider: how new passwords are hashed.
-struct HashSetting: ConfigurationDecodable {
+struct HashSetting {
     let parameters: Argon2Parameters
     let location: SourceLocation
 
@@ -11,15 +11,12 @@ struct HashSetting: ConfigurationDecodable {
         HashSetting(parameters: .standard, location: location)
     }
 
-    private init(parameters: Argon2Parameters, location: SourceLocation) {
-        self.parameters = parameters
-        self.location = location
-    }
-
     private enum Algorithm: String, CaseIterable, ConfigurationValue { case argon2id }
 
     private typealias Limits = Argon2Parameters.Limits
+}
 
+extension HashSetting: ConfigurationDecodable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         location = reader.location
         let standard = Argon2Parameters.standard

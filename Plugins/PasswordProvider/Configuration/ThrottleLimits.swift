@@ -1,16 +1,14 @@
 internal import MartletConfig
 
 /// The block `throttle:` of a password provider.
-struct ThrottleLimits: ConfigurationDecodable {
+struct ThrottleLimits {
     /// Failures within the window after which a user is banned.
     let attempts: Int
     let window: Duration
     let ban: Duration
-    /// Failures within their window after which an address is rejected.
-    let addressAttempts: Int
-    let addressWindow: Duration
+    let address: AddressLimits
     /// The locations of limits that are too high to protect.
-    let weak: [SourceLocation]
+    var weak: [SourceLocation] = []
 
     private static let counts = 1...1_000_000
     private static let spans = Duration.seconds(1) ... .seconds(30 * 86_400)
@@ -21,15 +19,17 @@ struct ThrottleLimits: ConfigurationDecodable {
     static let standard = ThrottleLimits(
         attempts: 5, window: .seconds(120), ban: .seconds(300), address: AddressLimits.standard)
 
-    init(attempts: Int, window: Duration, ban: Duration, address: AddressLimits) {
-        self.attempts = attempts
-        self.window = window
-        self.ban = ban
-        addressAttempts = address.attempts
-        addressWindow = address.window
-        weak = []
-    }
+    /// The nested block `per_address:`.
+    struct AddressLimits {
+        /// Failures within the window after which an address is rejected.
+        let attempts: Int
+        let window: Duration
 
+        static let standard = AddressLimits(attempts: 100, window: .seconds(120))
+    }
+}
+
+extension ThrottleLimits: ConfigurationDecodable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let standard = Self.standard
         let count: Located<Int>? = reader.optional("attempts")
@@ -41,9 +41,7 @@ struct ThrottleLimits: ConfigurationDecodable {
         attempts = count?.value ?? standard.attempts
         window = reader.optional("window", default: standard.window, in: Self.spans)
         ban = reader.optional("ban", default: standard.ban, in: Self.spans)
-        let address = reader.block("per_address", as: AddressLimits.self) ?? .standard
-        addressAttempts = address.attempts
-        addressWindow = address.window
+        address = reader.block("per_address") ?? .standard
         weak = count.map { $0.value > Self.recommendedAttempts ? [$0.location] : [] } ?? []
     }
 
@@ -57,31 +55,20 @@ struct ThrottleLimits: ConfigurationDecodable {
                 "The same for one address, for all users together."),
         ])
     }
+}
 
-    /// The nested block `per_address:`.
-    struct AddressLimits: ConfigurationDecodable {
-        let attempts: Int
-        let window: Duration
+extension ThrottleLimits.AddressLimits: ConfigurationDecodable {
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        attempts = reader.optional("attempts", default: Self.standard.attempts, in: ThrottleLimits.counts)
+        window = reader.optional("window", default: Self.standard.window, in: ThrottleLimits.spans)
+    }
 
-        static let standard = AddressLimits(attempts: 100, window: .seconds(120))
-
-        init(attempts: Int, window: Duration) {
-            self.attempts = attempts
-            self.window = window
-        }
-
-        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            attempts = reader.optional("attempts", default: Self.standard.attempts, in: ThrottleLimits.counts)
-            window = reader.optional("window", default: Self.standard.window, in: ThrottleLimits.spans)
-        }
-
-        static var grammar: ConfigurationGrammar? {
-            ConfigurationGrammar([
-                .optional(
-                    "attempts", .integer(ThrottleLimits.counts), default: "100",
-                    "Failed logins from one address (IPv6: one /64) before it is rejected."),
-                .optional("window", .duration, default: "2m", "The time in which they are counted."),
-            ])
-        }
+    static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .optional(
+                "attempts", .integer(ThrottleLimits.counts), default: "100",
+                "Failed logins from one address (IPv6: one /64) before it is rejected."),
+            .optional("window", .duration, default: "2m", "The time in which they are counted."),
+        ])
     }
 }

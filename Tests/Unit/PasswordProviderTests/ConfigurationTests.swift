@@ -71,7 +71,7 @@ import Testing
         #expect(block.hash.parameters.memory == 19_456 && block.hash.parameters.iterations == 2)
         #expect(block.throttle.attempts == 5 && block.throttle.window == .seconds(120))
         #expect(block.throttle.ban == .seconds(300) && block.minimumLength.value == 8)
-        #expect(block.throttle.addressAttempts == 100 && block.throttle.addressWindow == .seconds(120))
+        #expect(block.throttle.address.attempts == 100 && block.throttle.address.window == .seconds(120))
         #expect(diagnostics.isEmpty)
     }
 
