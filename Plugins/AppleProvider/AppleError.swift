@@ -45,6 +45,11 @@ struct AppleError: CodedError {
         message = error.message
     }
 
+    /// What all signed tokens have in common.
+    static func fromToken<Value>(_ value: @autoclosure () throws(TokenError) -> Value) throws(AppleError) -> Value {
+        do throws(TokenError) { return try value() } catch { throw AppleError(error) }
+    }
+
     static func badAudience(_ message: String) -> AppleError { AppleError(.rejected, "bad_audience", message) }
     static func wrongTokenKind(_ message: String) -> AppleError { AppleError(.rejected, "wrong_token_kind", message) }
     static func badClaim(_ message: String) -> AppleError { AppleError(.rejected, "bad_claim", message) }

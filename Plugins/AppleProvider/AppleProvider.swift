@@ -86,11 +86,8 @@ public struct AppleProvider: LocallyVerifying {
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
         var log = CheckLog(recorded: false)
-        do throws(AppleError) {
-            return try await verifyFetchingKey(credential, for: .bearer, at: context.now, log: &log).identity
-        } catch {
-            throw Self.authenticationError(error)
-        }
+        return try await Self.result(
+            await verifyFetchingKey(credential, for: .bearer, at: context.now, log: &log).identity)
     }
 
     /// What a token is presented for.
@@ -132,6 +129,13 @@ public struct AppleProvider: LocallyVerifying {
             case .login: try loginChecks.run(token, at: now, log: &log, lookup: lookup)
             }
         }
+    }
+
+    /// A result for the core, to which errors are those of any provider.
+    static func result<Value>(
+        _ value: @autoclosure () async throws(AppleError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(AppleError) { return try await value() } catch { throw authenticationError(error) }
     }
 
     static func authenticationError(_ error: AppleError) -> AuthenticationError {

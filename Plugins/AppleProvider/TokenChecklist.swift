@@ -50,10 +50,9 @@ struct TokenChecklist {
     func run(
         _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
     ) throws(AppleError) -> VerifiedToken {
-        let (checked, subject) = try mappingErrors { () throws(TokenError) in
-            let checked = try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown }
-            return (checked, try checks.subject(of: checked.claims, log: &log))
-        }
+        let checked = try AppleError.fromToken(
+            try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown })
+        let subject = try AppleError.fromToken(try checks.subject(of: checked.claims, log: &log))
         let claims = AppleClaims(checked.claims.payload)
         try log.check("token kind") { () throws(AppleError) in try claims.rejectEvents() }
         let values = try log.check("claims") { () throws(AppleError) in try claims.normalized() }
@@ -69,12 +68,8 @@ struct TokenChecklist {
         _ token: [UInt8], at now: UnixTime, lookup: (KeyID) -> IssuerKeys.Lookup
     ) throws(AppleError) -> AppleClaims {
         var log = CheckLog(recorded: false)
-        return try mappingErrors { () throws(TokenError) in
-            AppleClaims(try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown }.claims.payload)
-        }
-    }
-
-    private func mappingErrors<Value>(_ body: () throws(TokenError) -> Value) throws(AppleError) -> Value {
-        do { return try body() } catch { throw AppleError(error) }
+        let checked = try AppleError.fromToken(
+            try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown })
+        return AppleClaims(checked.claims.payload)
     }
 }

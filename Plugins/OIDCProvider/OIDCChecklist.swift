@@ -69,9 +69,7 @@ struct OIDCChecklist: Sendable {
     func run(
         _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(OIDCError) -> VerifiedClaims {
-        let checked = try mappingErrors { () throws(TokenError) in
-            try checks.check(token, at: now, log: &log, lookup: lookup)
-        }
+        let checked = try OIDCError.fromToken(try checks.check(token, at: now, log: &log, lookup: lookup))
         return try run(checked, log: &log, reusableFor: nil, at: now)
     }
 
@@ -80,9 +78,7 @@ struct OIDCChecklist: Sendable {
     func run(
         response: JSONObject, at now: UnixTime, log: inout CheckLog, reusableFor span: Duration
     ) throws(OIDCError) -> VerifiedClaims {
-        let checked = try mappingErrors { () throws(TokenError) in
-            try checks.check(TokenClaims(response), at: now, log: &log)
-        }
+        let checked = try OIDCError.fromToken(try checks.check(TokenClaims(response), at: now, log: &log))
         return try run(checked, log: &log, reusableFor: span, at: now)
     }
 
@@ -90,9 +86,8 @@ struct OIDCChecklist: Sendable {
         _ checked: TokenChecks.Checked, log: inout CheckLog, reusableFor span: Duration?, at now: UnixTime
     ) throws(OIDCError) -> VerifiedClaims {
         let payload = checked.claims.payload
-        let subject = try mappingErrors { () throws(TokenError) in
-            try checks.subject(of: checked.claims, in: configuration.subjectClaim?.value, log: &log)
-        }
+        let subject = try OIDCError.fromToken(
+            try checks.subject(of: checked.claims, in: configuration.subjectClaim?.value, log: &log))
         try log.check("token kind") { () throws(OIDCError) in try checkKind(payload) }
         let binding = try log.check("binding") { () throws(OIDCError) in
             try TokenBinding(configuration, kind).binding(of: payload)
@@ -107,10 +102,6 @@ struct OIDCChecklist: Sendable {
             authTime: times.authTime ?? times.issuedAt, issuedAt: times.issuedAt, expiresAt: times.end,
             reusableUntil: span.map { now.advanced(bySeconds: $0.wholeSeconds) }, binding: binding)
         return VerifiedClaims(identity: identity, payload: payload, algorithm: checked.algorithm)
-    }
-
-    private func mappingErrors<Value>(_ body: () throws(TokenError) -> Value) throws(OIDCError) -> Value {
-        do { return try body() } catch { throw OIDCError(error) }
     }
 }
 

@@ -45,6 +45,11 @@ struct OIDCError: CodedError {
         message = error.message
     }
 
+    /// What all signed tokens have in common.
+    static func fromToken<Value>(_ value: @autoclosure () throws(TokenError) -> Value) throws(OIDCError) -> Value {
+        do throws(TokenError) { return try value() } catch { throw OIDCError(error) }
+    }
+
     /// A value that could not be stored or read.
     init(_ error: StoreError, _ message: String) {
         guard error.code == .storeShareUsedUp else {
@@ -65,6 +70,13 @@ struct OIDCError: CodedError {
     static func rejected(_ reason: String, _ message: String) -> OIDCError { OIDCError(.rejected, reason, message) }
     static func unavailable(_ reason: String, _ message: String) -> OIDCError {
         OIDCError(.unavailable, reason, message)
+    }
+
+    /// A result for the core, to which errors are those of any provider.
+    static func result<Value>(
+        _ value: @autoclosure () async throws(OIDCError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(OIDCError) { return try await value() } catch { throw error.authenticationError }
     }
 
     var authenticationError: AuthenticationError {

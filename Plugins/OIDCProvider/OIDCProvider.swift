@@ -105,11 +105,7 @@ public struct OIDCProvider: LocallyVerifying {
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
         var log = CheckLog(recorded: false)
-        do throws(OIDCError) {
-            return try await identity(credential, in: context, log: &log)
-        } catch {
-            throw error.authenticationError
-        }
+        return try await OIDCError.result(await identity(credential, in: context, log: &log))
     }
 
     private func identity(

@@ -8,11 +8,7 @@ extension AppleProvider: Refreshing {
     public func check(
         _ grant: ProviderGrant, of subject: String, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> GrantState {
-        do throws(AppleError) {
-            return try await validate(grant, until: deadline)
-        } catch {
-            throw Self.callError(error)
-        }
+        try await Self.call(await validate(grant, until: deadline))
     }
 
     private func validate(
@@ -31,9 +27,13 @@ extension AppleProvider: Refreshing {
     }
 
     /// The pause that Apple's throttling asks for is the core's to choose.
-    private static func callError(_ error: AppleError) -> AuthenticationError {
-        guard case .throttled = error.kind else { return authenticationError(error) }
-        return .throttled(error.code, retryAfter: .seconds(60))
+    private static func call<Value>(
+        _ value: @autoclosure () async throws(AppleError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        do throws(AppleError) { return try await value() } catch {
+            guard case .throttled = error.kind else { throw authenticationError(error) }
+            throw .throttled(error.code, retryAfter: .seconds(60))
+        }
     }
 }
 
@@ -42,11 +42,7 @@ extension AppleProvider: Revoking {
     public func revoke(
         _ grant: ProviderGrant, until deadline: MonotonicTime
     ) async throws(AuthenticationError) {
-        do throws(AppleError) {
-            try await revokeConsent(grant, until: deadline)
-        } catch {
-            throw Self.callError(error)
-        }
+        try await Self.call(await revokeConsent(grant, until: deadline))
     }
 
     private func revokeConsent(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AppleError) {

@@ -9,11 +9,8 @@ extension AppleProvider: Notifying {
         _ form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProviderNotification {
         let payload = try form.requiredSecret("payload").withBytes { $0.map(\.self) }
-        do throws(AppleError) {
-            let claims = try await verifyNotification(payload, at: context.now)
-            return try AppleNotification(claims, token: payload, at: self.context.clock.unixMilliseconds).notification
-        } catch {
-            throw Self.authenticationError(error)
-        }
+        let claims = try await Self.result(await verifyNotification(payload, at: context.now))
+        return try await Self.result(
+            try AppleNotification(claims, token: payload, at: self.context.clock.unixMilliseconds).notification)
     }
 }

@@ -12,17 +12,13 @@ extension AppleProvider: SigningIn {
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
         let request = try LoginRequest(form)
-        let (token, nonce) = try await verified(request, in: context)
+        let (token, nonce) = try await Self.result(await verified(request, at: context.now))
         let proved = SignIn(
             identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
         try await context.approve(proved)
         let code = request.authorizationCode
         let consume = { @Sendable () async throws(AuthenticationError) -> SignIn in
-            do throws(AppleError) {
-                return try await use(nonce, code, of: token, proved, in: context)
-            } catch {
-                throw Self.authenticationError(error)
-            }
+            try await Self.result(await use(nonce, code, of: token, proved, in: context))
         }
         let usesUp = nonce.map { configuration.nonce == .required || self.context.isIssued($0) } ?? false
         guard usesUp || (client != nil && code != nil),
@@ -33,18 +29,14 @@ extension AppleProvider: SigningIn {
 
     /// - Returns: the token, and the nonce to consume, if there is one.
     private func verified(
-        _ request: LoginRequest, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> (VerifiedToken, nonce: String?) {
+        _ request: LoginRequest, at now: UnixTime
+    ) async throws(AppleError) -> (VerifiedToken, nonce: String?) {
         var log = CheckLog(recorded: false)
-        do throws(AppleError) {
-            let token = try await verifyFetchingKey(request.identityToken, for: .login, at: context.now, log: &log)
-            let checks = LoginChecks(request: request, configuration: configuration, token: token)
-            try checks.checkUser()
-            try checks.checkCode()
-            return (token, try checks.checkNonce())
-        } catch {
-            throw Self.authenticationError(error)
-        }
+        let token = try await verifyFetchingKey(request.identityToken, for: .login, at: now, log: &log)
+        let checks = LoginChecks(request: request, configuration: configuration, token: token)
+        try checks.checkUser()
+        try checks.checkCode()
+        return (token, try checks.checkNonce())
     }
 
     /// Uses up what can be used once.

@@ -55,16 +55,12 @@ struct LoginChecks {
     static func sent(_ nonce: String, as form: AppleConfiguration.NonceForm) -> String {
         switch form {
         case .raw: nonce
-        case .sha256Hex: hexadecimal(SHA256.digest(Array(nonce.utf8)))
+        case .sha256Hex: Hexadecimal.text(SHA256.digest(Array(nonce.utf8)))
         }
     }
 
     /// Compares in constant time.
     static func areEqual(_ left: String, _ right: String) -> Bool {
         ConstantTime.areEqual(Array(left.utf8), Array(right.utf8))
-    }
-
-    private static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

@@ -52,11 +52,8 @@ extension AppleProvider: Redirecting {
             self.context.logger.warning("apple refused an authorization", ("error", ShownText.make(error)))
             throw Self.authenticationError(.authorizationFailed)
         case .login(let login):
-            do throws(AppleError) {
-                return .signedIn(try await signIn(with: login, of: callback.attempt, web, in: context))
-            } catch {
-                throw Self.authenticationError(error)
-            }
+            return .signedIn(
+                try await Self.result(await signIn(with: login, of: callback.attempt, web, in: context)))
         }
     }
 

@@ -53,8 +53,6 @@ struct WebChecks {
         }
         guard let nonce = try token.claims.binding(.nonce) else { throw .nonceMissing }
         let sent = LoginChecks.sent(attempt.nonce, as: configuration.nonceForm(of: clientID))
-        guard LoginChecks.areEqual(nonce, sent) else {
-            throw .nonceMismatch
-        }
+        guard LoginChecks.areEqual(nonce, sent) else { throw .nonceMismatch }
     }
 }

@@ -171,9 +171,7 @@ final class Discovery: Sendable {
     }
 
     private func storedCopy() async -> DiscoveryDocument? {
-        guard case .found(let bytes) = await copies.replicatedValue(for: copyKey) else {
-            return nil
-        }
+        guard case .found(let bytes) = await copies.replicatedValue(for: copyKey) else { return nil }
         return try? parse(bytes)
     }
 

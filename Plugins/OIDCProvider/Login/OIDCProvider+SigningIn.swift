@@ -29,9 +29,7 @@ extension OIDCProvider: SigningIn {
         } catch { throw error.authenticationError }
         try await context.approve(signIn)
         guard let used else { return signIn }
-        do throws(OIDCError) { try await consume(used, under: login.nonce, in: context) } catch {
-            throw error.authenticationError
-        }
+        try await OIDCError.result(await consume(used, under: login.nonce, in: context))
         return signIn
     }
 

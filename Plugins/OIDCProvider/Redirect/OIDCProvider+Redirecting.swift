@@ -17,10 +17,7 @@ extension OIDCProvider: Redirecting {
         for attempt: RedirectAttempt, language: LanguageTag?, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> String {
         guard let web = configuration.web else { throw .noRedirect }
-        let endpoint: String
-        do throws(OIDCError) { endpoint = try await endpoints(of: web).authorization } catch {
-            throw error.authenticationError
-        }
+        let endpoint = try await OIDCError.result(await endpoints(of: web).authorization)
         var parameters = [
             (name: "response_type", value: "code"), (name: "client_id", value: web.client.id),
             (name: "redirect_uri", value: attempt.redirectURI),
@@ -46,17 +43,19 @@ extension OIDCProvider: Redirecting {
     ) async throws(AuthenticationError) -> RedirectOutcome {
         guard let web = configuration.web else { throw .noRedirect }
         let response = try CodeResponse(callback.fields)
-        do throws(OIDCError) {
-            let endpoints = try await endpoints(of: web)
-            try response.checkIssuer(among: configuration.issuers, isRequired: endpoints.namesIssuerInResponses)
-            switch response.result {
-            case .failed(let error): return try failure(error, of: web.client.id)
-            case .code(let code):
-                let flow = CodeFlow(provider: self, web: web, endpoints: endpoints)
-                return .signedIn(try await flow.run(code, of: callback.attempt, in: context))
-            }
-        } catch {
-            throw error.authenticationError
+        return try await OIDCError.result(await outcome(of: response, callback.attempt, web, in: context))
+    }
+
+    private func outcome(
+        of response: CodeResponse, _ attempt: RedirectAttempt, _ web: OIDCWebBlock, in context: AuthenticationContext
+    ) async throws(OIDCError) -> RedirectOutcome {
+        let endpoints = try await endpoints(of: web)
+        try response.checkIssuer(among: configuration.issuers, isRequired: endpoints.namesIssuerInResponses)
+        switch response.result {
+        case .failed(let error): return try failure(error, of: web.client.id)
+        case .code(let code):
+            let flow = CodeFlow(provider: self, web: web, endpoints: endpoints)
+            return .signedIn(try await flow.run(code, of: attempt, in: context))
         }
     }
 

@@ -31,9 +31,7 @@ struct UserInfoResponse {
         do throws(TokenError) { return try check(token, at: now) { provider.keys.lookup($0) } } catch {
             guard case .undecided(let id) = error.kind else { throw OIDCError(error) }
             let fetched = await provider.keys.resolve(id)
-            do throws(TokenError) { return try check(token, at: now) { _ in fetched } } catch {
-                throw OIDCError(error)
-            }
+            return try OIDCError.fromToken(try check(token, at: now) { _ in fetched })
         }
     }
 
