@@ -51,8 +51,7 @@ struct KeyFileSetting: ConfigurationValue {
 
     private static func diagnostic(_ error: KeyTable.LineError, path: String, _ node: ConfigurationNode) -> Diagnostic {
         guard let line = error.line else {
-            return Diagnostic(
-                .error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(error.reason)")
+            return Diagnostic(.error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(error.reason)")
         }
         return Diagnostic(.error, .configBadValue, at: node.location, "'\(path)', line \(line): \(error.reason)")
     }

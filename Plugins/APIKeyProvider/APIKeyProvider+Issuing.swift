@@ -13,9 +13,7 @@ extension APIKeyProvider: APIKeyIssuing {
         }
     }
 
-    public var storesKeysInAccounts: Bool {
-        if case .accounts = source { true } else { false }
-    }
+    public var storesKeysInAccounts: Bool { if case .accounts = source { true } else { false } }
 
     /// Makes a key and stores its digest.
     public func issue(_ request: APIKeyRequest) async throws(StoreError) -> IssuedAPIKey {

@@ -56,8 +56,7 @@ public struct APIKeyProvider: Provider {
                     .configMissingKey, at: configuration.location,
                     "provider '\(context.name)' stores its keys in a block 'accounts', or in a keys_file")
             }
-            source = .accounts(
-                AccountKeys(keys, clock: context.clock, maximumStale: configuration.maximumStale))
+            source = .accounts(AccountKeys(keys, clock: context.clock, maximumStale: configuration.maximumStale))
         }
     }
 }

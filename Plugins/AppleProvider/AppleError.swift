@@ -55,8 +55,7 @@ struct AppleError: CodedError {
     static func badClaim(_ message: String) -> AppleError { AppleError(.rejected, "bad_claim", message) }
 
     static let tokenMissing = AppleError(.rejected, "token_missing", "no identity token came with the code")
-    static let authorizationFailed = AppleError(
-        .rejected, "authorization_failed", "Apple's page returned an error")
+    static let authorizationFailed = AppleError(.rejected, "authorization_failed", "Apple's page returned an error")
     static let userMismatch = AppleError(.rejected, "user_mismatch", "user does not match sub")
     static let codeMismatch = AppleError(.rejected, "code_mismatch", "the code does not match c_hash")
     static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the token")

@@ -82,7 +82,5 @@ extension MTLSProvider: Explaining {
 
 extension ClientCertificateError {
     /// The code without the name of its module.
-    fileprivate var reason: Substring {
-        code.rawValue.drop { $0 != "." }.dropFirst()
-    }
+    fileprivate var reason: Substring { code.rawValue.drop { $0 != "." }.dropFirst() }
 }

@@ -92,8 +92,7 @@ public struct OIDCProvider: LocallyVerifying {
         if let introspector, introspector.accepts(credential) { return .undecided }
         var log = CheckLog(recorded: false)
         do throws(OIDCError) {
-            return .authenticated(
-                try run(credential, .bearer, at: context.now, log: &log) { keys.lookup($0) }.identity)
+            return .authenticated(try run(credential, .bearer, at: context.now, log: &log) { keys.lookup($0) }.identity)
         } catch {
             if case .undecided = error.kind { return .undecided }
             throw error.authenticationError

@@ -13,8 +13,7 @@ extension PasswordProvider: PasswordChanging {
         of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) {
         guard case .accounts(let users) = source else { throw AuthenticationError("password.users_in_file", .notFound) }
-        let password = try await newPassword(
-            new, member: "new_password", for: context.client, until: context.deadline)
+        let password = try await newPassword(new, member: "new_password", for: context.client, until: context.deadline)
         let name = Array(subject.utf8)
         guard try await find(name, key: subject) != nil else { throw Self.noRecord }
         let attempt = try await throttle.admit(name, from: context.client)
@@ -93,9 +92,7 @@ extension PasswordProvider: UserCreating {
     private static let hashTimeout = Duration.seconds(30)
 
     /// Users in a file have no records.
-    public var storesRecords: Bool {
-        if case .accounts = source { true } else { false }
-    }
+    public var storesRecords: Bool { if case .accounts = source { true } else { false } }
 
     /// Creates a record whose password is normalized and hashed with the configured parameters.
     public func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {

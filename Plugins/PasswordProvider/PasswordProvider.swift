@@ -150,8 +150,7 @@ extension PasswordProvider {
             return .success(try check.run())
         }.get()
         if let failure { return CheckResult(failure: failure, replacement: nil) }
-        return CheckResult(
-            failure: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)
+        return CheckResult(failure: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)
     }
 
     /// Why the login fails whatever the password; `nil` if the password decides.
@@ -275,8 +274,7 @@ extension PasswordProvider: Running {
             case .changed:
                 singleFlight.startNewEpoch()
                 context.invalidateDecisions()
-                context.logger.info(
-                    "users file reloaded", ("file", file.path), ("users", String(file.users.count)))
+                context.logger.info("users file reloaded", ("file", file.path), ("users", String(file.users.count)))
             case .failed(let reason):
                 context.logger.error(
                     "users file unusable, keeping the previous users", ("file", file.path),

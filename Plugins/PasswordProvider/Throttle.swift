@@ -241,8 +241,7 @@ extension Throttle {
     private func check(_ count: AttemptCount) throws(AuthenticationError) {
         guard count.ban.count == 0 else { throw .throttled("password.throttled", retryAfter: count.ban.remaining) }
         guard count.attempts.count <= limits.attempts else {
-            throw .throttled(
-                "password.throttled", retryAfter: min(count.attempts.remaining, Self.pendingRetryAfter))
+            throw .throttled("password.throttled", retryAfter: min(count.attempts.remaining, Self.pendingRetryAfter))
         }
     }
 

@@ -21,14 +21,12 @@ public struct SignedConfiguration: ConfigurationDecodable {
         let blocks = reader.namedBlocks("keys", noun: "key", as: SigningKeyBlock.self)
         policy = try Self.policy(covers, maximumAge: age.wholeSeconds, requiresNonce: nonce == .required)
         guard !blocks.isEmpty || reader.diagnostics.hasErrors else {
-            throw ConfigurationError(
-                .configMissingKey, at: reader.location, "\(reader.title) needs keys, at least one")
+            throw ConfigurationError(.configMissingKey, at: reader.location, "\(reader.title) needs keys, at least one")
         }
         var keys: [String: SigningKey] = [:]
         for (name, block) in blocks {
             guard (1...Defaults.nameBytes).contains(name.value.utf8.count) else {
-                reader.error(
-                    .configBadValue, at: name.location, "keys: a name has 1 to \(Defaults.nameBytes) bytes")
+                reader.error(.configBadValue, at: name.location, "keys: a name has 1 to \(Defaults.nameBytes) bytes")
                 continue
             }
             keys[name.value] = SigningKey(
@@ -73,8 +71,7 @@ public struct SignedConfiguration: ConfigurationDecodable {
                 "covers", .list(.text, nonEmpty: false),
                 default: "[\"@method\", \"@authority\", \"@path\", \"@query\"]",
                 "What a signature covers at least; a body is always covered by `content-digest`."),
-            .optional(
-                "max_age", .duration, default: "60s", "How long after its `created` a signature is accepted."),
+            .optional("max_age", .duration, default: "60s", "How long after its `created` a signature is accepted."),
             .optional(
                 "nonce", .choice(NonceRule.allCases.map(\.rawValue)), default: "optional",
                 "Whether signatures need a `nonce`; one that is there is accepted once."),
@@ -154,11 +151,9 @@ struct SigningKeyBlock: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
-            .required(
-                "algorithm", .choice(AlgorithmName.allCases.map(\.rawValue)), "The only algorithm of the key."),
+            .required("algorithm", .choice(AlgorithmName.allCases.map(\.rawValue)), "The only algorithm of the key."),
             .required("subject", .text, "Who has the key: upstreams see `<provider>:<subject>`."),
-            .optional(
-                "public_key_file", .path, "The public key as PEM, for `ecdsa-p256-sha256` and `ed25519`."),
+            .optional("public_key_file", .path, "The public key as PEM, for `ecdsa-p256-sha256` and `ed25519`."),
             .optional(
                 "claims", .map(.either([.literal, .list(.literal, nonEmpty: false)])),
                 "Claims of the caller, for rules and headers."),

@@ -47,9 +47,7 @@ extension AuthenticationError {
     }
 
     /// The value of a key in the store; `nil` if there is none.
-    static func value(
-        for key: String, in store: any SharedStoring
-    ) async throws(AuthenticationError) -> [UInt8]? {
+    static func value(for key: String, in store: any SharedStoring) async throws(AuthenticationError) -> [UInt8]? {
         switch await store.value(for: key) {
         case .found(let value): return value
         case .miss: return nil

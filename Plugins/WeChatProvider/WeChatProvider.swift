@@ -144,7 +144,5 @@ extension WeChatProvider: Reporting {
 }
 
 extension Result {
-    fileprivate var failure: Failure? {
-        if case .failure(let error) = self { error } else { nil }
-    }
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
 }

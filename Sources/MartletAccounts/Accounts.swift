@@ -33,8 +33,7 @@ package enum Accounts {
         case .sqlite(let path):
             var options = SQLiteOptions()
             options.isReadOnly = readOnly
-            engine = SQLiteEngine(
-                path: path, options: options, schema: Schema(.sqlite), clock: clock, logger: logger)
+            engine = SQLiteEngine(path: path, options: options, schema: Schema(.sqlite), clock: clock, logger: logger)
         case .postgresql(let text):
             var options = PostgreSQLOptions()
             options.isReadOnly = readOnly

@@ -123,8 +123,7 @@ extension AccountError {
     static let reclaimed = AccountError(
         .accountsReclaimed, .outdated, "the account was reclaimed since the session began")
     static let unknownAccount = AccountError(.accountsUnknownAccount, .notFound, "account not found")
-    static let notLinked = AccountError(
-        .accountsNotLinked, .notFound, "the account has no identity of the provider")
+    static let notLinked = AccountError(.accountsNotLinked, .notFound, "the account has no identity of the provider")
     static let unknownUser = AccountError(.accountsUnknownUser, .notFound, "user not found")
     static let duplicateUser = AccountError(.accountsDuplicateUser, .duplicateUser, "user already exists")
 }

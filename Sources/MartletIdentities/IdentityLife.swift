@@ -59,8 +59,7 @@ package struct IdentityLife: Sendable {
         _ notification: ProviderNotification, from provider: ProviderHandle
     ) async throws(AccountError) -> FiledNotification {
         let source = NotificationSource(provider: provider.name, kind: provider.kind.rawValue)
-        let filed = try await store.file(
-            notification, from: source, deletion: policy, at: clock.unixMilliseconds)
+        let filed = try await store.file(notification, from: source, deletion: policy, at: clock.unixMilliseconds)
         // What fails is in the store, and done later: the notification counts as received.
         await runner.perform(filed.jobs)
         return filed
@@ -71,8 +70,7 @@ package struct IdentityLife: Sendable {
     /// - Returns: whether its sessions have ended; otherwise they end when the session store is available.
     @discardableResult
     package func requestDeletion(of subject: String, reason: String) async throws(AccountError) -> Bool {
-        let jobs = try await store.requestDeletion(
-            of: subject, reason: reason, policy, at: clock.unixMilliseconds)
+        let jobs = try await store.requestDeletion(of: subject, reason: reason, policy, at: clock.unixMilliseconds)
         let hasEnded = await runner.perform(jobs.filter { $0.kind == .endSessions })
         await runner.perform(jobs.filter { $0.kind != .endSessions })
         return hasEnded
@@ -83,8 +81,7 @@ package struct IdentityLife: Sendable {
     package func setDisabled(
         _ subject: String, _ isDisabled: Bool, in accounts: AccountStore
     ) async throws(AccountError) -> Bool {
-        await runner.perform(
-            try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil))
+        await runner.perform(try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil))
     }
 
     /// Whether ends of sessions are reported to a webhook.
@@ -102,9 +99,7 @@ package struct IdentityLife: Sendable {
 
     /// Reports a login to the webhooks that ask for logins.
     /// - Parameter subject: the account's, or the provider's name for a login that was rejected.
-    package func report(
-        _ type: EventType, of subject: String, data: JSONObject
-    ) async throws(AccountError) {
+    package func report(_ type: EventType, of subject: String, data: JSONObject) async throws(AccountError) {
         guard store.isSubscribed(to: type) else { return }
         try await store.record(type, of: subject, data: data, at: clock.unixMilliseconds)
     }

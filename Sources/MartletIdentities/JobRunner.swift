@@ -230,8 +230,7 @@ package final class JobRunner: Sendable {
     private func revoke(_ job: AccountJob) async throws(JobError) {
         guard let revoking = provider(job.provider)?.revoking else { throw JobError(code: .jobNoProvider) }
         guard let grant = grant(of: job) else { throw JobError(code: .accountsKeyMissing) }
-        try await fromProvider(
-            await revoking.revoke(grant, until: clock.monotonicTime + JobRunner.revocationTimeout))
+        try await fromProvider(await revoking.revoke(grant, until: clock.monotonicTime + JobRunner.revocationTimeout))
         try await fromAccounts(
             await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds))
         record(AuditEvent(.revoke), job, "grant")

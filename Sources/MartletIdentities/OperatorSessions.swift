@@ -17,9 +17,7 @@ package struct OperatorSessions: Sendable {
     /// - Parameters:
     ///   - life: reports what ends; `nil` where nothing is reported.
     ///   - accounts: `nil` without accounts.
-    package init(
-        _ sessions: AccountSessions, life: IdentityLife?, accounts: AccountStore?, logger: Logger
-    ) {
+    package init(_ sessions: AccountSessions, life: IdentityLife?, accounts: AccountStore?, logger: Logger) {
         self.sessions = sessions
         self.life = life
         self.accounts = accounts

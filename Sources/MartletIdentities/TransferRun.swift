@@ -137,9 +137,7 @@ package final class TransferRun: Sendable {
     }
 
     /// Imports the users who were exported to the provider's team.
-    package func importUsers(
-        to team: String, isTrial: Bool = false
-    ) async throws(AccountError) -> TransferSummary {
+    package func importUsers(to team: String, isTrial: Bool = false) async throws(AccountError) -> TransferSummary {
         let surroundings = surroundings
         let step = Step(
             ask: { (identity, deadline) async throws(AuthenticationError) in
@@ -294,14 +292,11 @@ package final class TransferRun: Sendable {
             return Attempt(identity: identity, number: number, result: reason.map { .failed($0) } ?? .done)
         } catch {
             let isOfUser = error.code == .accountsTextInvalid
-            return Attempt(
-                identity: identity, number: number, result: isOfUser ? .failed(error.code) : .store(error))
+            return Attempt(identity: identity, number: number, result: isOfUser ? .failed(error.code) : .store(error))
         }
     }
 
-    private func refused(
-        _ error: AuthenticationError, _ identity: TransferableIdentity, _ number: Int
-    ) -> Attempt {
+    private func refused(_ error: AuthenticationError, _ identity: TransferableIdentity, _ number: Int) -> Attempt {
         switch error.disposition {
         case .throttled:
             notePause(error)

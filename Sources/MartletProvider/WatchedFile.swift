@@ -167,9 +167,7 @@ public final class WatchedFile<Content: Sendable, Failure: Error & CustomStringC
         }
     }
 
-    private static func read(
-        _ path: String, _ unreadable: (String) -> Failure
-    ) throws(Failure) -> FileVersion? {
+    private static func read(_ path: String, _ unreadable: (String) -> Failure) throws(Failure) -> FileVersion? {
         do throws(FileVersion.Failure) { return try FileVersion.read(path) } catch { throw unreadable(error.reason) }
     }
 }

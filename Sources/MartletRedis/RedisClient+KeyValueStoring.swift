@@ -107,8 +107,7 @@ extension RedisClient: SharedStoring {
 
     /// `INCR`; the first increment sets the lifetime.
     package func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        try reading(
-            await run(.increment, keys: [bytes(key)], arguments: [milliseconds(lifetime)], expecting: .array))
+        try reading(await run(.increment, keys: [bytes(key)], arguments: [milliseconds(lifetime)], expecting: .array))
     }
 
     /// `DECR` unless the counter is 0; keeps its lifetime.

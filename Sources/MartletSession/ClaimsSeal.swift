@@ -21,8 +21,7 @@ struct ClaimsSeal {
     }
 
     private func key(_ salt: SealSalt) -> Secret {
-        salt.derive(
-            from: Secret(subject), purpose: Array("martlet account claims".utf8), length: AES256GCM.keyLength)
+        salt.derive(from: Secret(subject), purpose: Array("martlet account claims".utf8), length: AES256GCM.keyLength)
     }
 
     func seal(_ claims: VersionedClaims) throws(CryptoError) -> [UInt8] {

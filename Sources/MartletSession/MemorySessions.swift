@@ -26,8 +26,7 @@ package final class MemorySessions: SessionBackend {
     ///   - maximumSessions: the maximum number of sessions.
     ///   - maximumBytes: the maximum estimated memory of all sessions, in bytes.
     package init(maximumSessions: Int = SharedBound.sessions.total, maximumBytes: Int = SharedBound.sessions.bytes) {
-        self.maximumSessions = maximumSessions
-        self.maximumBytes = maximumBytes
+        (self.maximumSessions, self.maximumBytes) = (maximumSessions, maximumBytes)
     }
 
     /// The number of stored sessions, including ended ones not yet removed.

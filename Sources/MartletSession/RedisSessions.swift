@@ -16,8 +16,7 @@ package final class RedisSessions: SessionBackend {
     ///   - keyPrefix: `store.key_prefix`, the prefix of every key and of the channel name.
     ///   - seal: `nil` without `store.seal`.
     package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil) {
-        self.client = client
-        self.seal = seal
+        (self.client, self.seal) = (client, seal)
         prefix = Array(keyPrefix.utf8)
         channel = Array(RevocationMessage.channel(prefix: keyPrefix).utf8)
     }
@@ -306,8 +305,7 @@ package final class RedisSessions: SessionBackend {
     ) {
         let times = [digits(time.now), digits(time.idle), digits(time.slack)]
         client.record([
-            RedisReplay(
-                .write, script, keys: keys, arguments: times + arguments, number: sessionKey.revocationID)
+            RedisReplay(.write, script, keys: keys, arguments: times + arguments, number: sessionKey.revocationID)
         ])
     }
 

@@ -22,9 +22,7 @@ enum SessionApplication {
     /// - Parameters:
     ///   - live: all of a subject, oldest first.
     ///   - count: how many have to end.
-    static func surplus<Session>(
-        of live: [Session], count: Int, isSame: (Session) -> Bool
-    ) -> [Session] {
+    static func surplus<Session>(of live: [Session], count: Int, isSame: (Session) -> Bool) -> [Session] {
         guard count > 0 else { return [] }
         return Array((live.filter(isSame) + live.filter { !isSame($0) }).prefix(count))
     }

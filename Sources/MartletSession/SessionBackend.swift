@@ -72,10 +72,7 @@ package struct ChangeMark: Sendable {
     /// Negative if the number could not be read: any mark counts then.
     package let number: Int
 
-    package init(key: String, number: Int) {
-        self.key = key
-        self.number = number
-    }
+    package init(key: String, number: Int) { (self.key, self.number) = (key, number) }
 
     /// The key of a subject's marks, which has the hash tag of its sessions.
     /// - Parameter name: what is marked.

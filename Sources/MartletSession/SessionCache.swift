@@ -122,9 +122,7 @@ package struct CachedSessions: SessionVerifying {
     ///   - sessions: verifies tokens against the store.
     ///   - copies: shared by successive configurations that have the same store.
     package init(_ sessions: SessionStore, copies: SessionCache, clock: Clock) {
-        self.sessions = sessions
-        self.copies = copies
-        self.clock = clock
+        (self.sessions, self.copies, self.clock) = (sessions, copies, clock)
     }
 
     /// Verifies a token against the store, or against the cache if the store is unavailable.

@@ -7,9 +7,7 @@ package struct SessionClient: Sendable, Equatable {
     package var address: [UInt8]
 
     package init(deviceName: String? = nil, userAgent: String? = nil, address: [UInt8] = []) {
-        self.deviceName = deviceName
-        self.userAgent = userAgent
-        self.address = address
+        (self.deviceName, self.userAgent, self.address) = (deviceName, userAgent, address)
     }
 }
 

@@ -18,11 +18,8 @@ package struct SessionPolicy: Sendable, Equatable {
         accessTTL: Duration, refreshTTL: Duration, idleTimeout: Duration, refreshReuseGrace: Duration,
         maximumPerSubject: Int, cacheTTL: Duration
     ) {
-        self.accessTTL = accessTTL
-        self.refreshTTL = refreshTTL
-        self.idleTimeout = idleTimeout
-        self.refreshReuseGrace = refreshReuseGrace
-        self.maximumPerSubject = maximumPerSubject
-        self.cacheTTL = cacheTTL
+        (self.accessTTL, self.refreshTTL) = (accessTTL, refreshTTL)
+        (self.idleTimeout, self.refreshReuseGrace) = (idleTimeout, refreshReuseGrace)
+        (self.maximumPerSubject, self.cacheTTL) = (maximumPerSubject, cacheTTL)
     }
 }

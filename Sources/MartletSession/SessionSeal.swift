@@ -47,9 +47,7 @@ struct SessionSeal {
     /// - Parameters:
     ///   - due: `nil` until the token is first presented.
     ///   - expiry: authenticated with the key, so that it cannot be changed.
-    func wrap(
-        _ key: Secret, due: Int64?, for token: SessionToken, expiry: Int64
-    ) throws(CryptoError) -> [UInt8] {
+    func wrap(_ key: Secret, due: Int64?, for token: SessionToken, expiry: Int64) throws(CryptoError) -> [UInt8] {
         let bytes = key.withBytes { key in
             var bytes: [UInt8] = []
             bytes.reserveCapacity(8 + key.count)
@@ -61,9 +59,7 @@ struct SessionSeal {
     }
 
     /// The record key and the time at which the cookie token is due; `nil` for any other token than the session's.
-    func unwrapCookie(
-        _ sealed: [UInt8], for token: SessionToken, expiry: Int64
-    ) -> (key: Secret, due: Int64?)? {
+    func unwrapCookie(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> (key: Secret, due: Int64?)? {
         let opened = sealing.first {
             AES256GCM.open(sealed, with: key(of: token, $0), context: context("cookie", expiry))
         }
@@ -213,8 +209,7 @@ struct SessionSeal {
     }
 
     private static func listingKey(_ subject: String, _ salt: SealSalt) -> Secret {
-        salt.derive(
-            from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256GCM.keyLength)
+        salt.derive(from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256GCM.keyLength)
     }
 
     private func key(of token: SessionToken, _ salt: SealSalt) -> Secret {

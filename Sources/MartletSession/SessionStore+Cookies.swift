@@ -84,11 +84,8 @@ extension SessionStore {
     /// Verifies a cookie token that a lookup alone does not: one that is due, presented for the first time, replaced, or
     /// not the session's.
     /// - Parameter isUse: whether the session and its token may change.
-    func use(
-        _ presented: PresentedToken, isUse: Bool
-    ) async throws(SessionError) -> TokenUse {
-        try await uncontended(
-            await use(presented, isUse: isUse, at: isUse ? currentTime() : currentTime().readOnly))
+    func use(_ presented: PresentedToken, isUse: Bool) async throws(SessionError) -> TokenUse {
+        try await uncontended(await use(presented, isUse: isUse, at: isUse ? currentTime() : currentTime().readOnly))
     }
 
     /// One attempt; `nil` if a concurrent rotation won.
@@ -179,9 +176,7 @@ private enum CookieState {
 
 extension PresentedToken {
     /// The state of a genuine cookie token.
-    fileprivate func cookieState(
-        _ stored: RefreshLookup, at time: SessionTime
-    ) throws(SessionError) -> CookieState {
+    fileprivate func cookieState(_ stored: RefreshLookup, at time: SessionTime) throws(SessionError) -> CookieState {
         if let current = seal.unwrapCookie(stored.refreshWrap, for: token, expiry: stored.ends) {
             guard current.due.map({ time.isPlausible($0) }) ?? true else {
                 throw .invalid(.sessionRecordUnreadable)

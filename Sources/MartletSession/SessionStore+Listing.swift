@@ -2,15 +2,12 @@ internal import MartletCore
 
 extension SessionStore {
     /// Lists the live sessions of a subject.
-    package func page(
-        of subject: String, from start: SessionPosition?
-    ) async throws(SessionError) -> SessionPage {
+    package func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
         let subjectKey = SubjectKey(subject)
         let time = currentTime()
         let listed = try await fromStore(await backend.list(subjectKey, from: start, at: time))
         let sessions = listed.compactMap { session -> SessionSummary? in
-            let seal = SessionSeal(
-                SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash), sealing)
+            let seal = SessionSeal(SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash), sealing)
             // A listing that cannot be opened was forged, or belongs to another subject with the same tag.
             guard let listing = seal.open(session.listing, of: subject), time.isPlausible(listing.created),
                 time.isPlausible(session.lastSeen), time.isPlausible(session.ends)

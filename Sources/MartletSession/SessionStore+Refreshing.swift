@@ -44,9 +44,7 @@ extension SessionStore {
     ///
     /// One that is bound to a key needs no proof for that while it can be exchanged; later it counts as unknown.
     /// - Throws: `invalid` for a token that no live session has issued; `unavailable`.
-    package func endSession(
-        withRefreshToken token: Secret, reporting report: EndReport?
-    ) async throws(SessionError) {
+    package func endSession(withRefreshToken token: Secret, reporting report: EndReport?) async throws(SessionError) {
         try await endSession(with: token, .refresh, reporting: report)
     }
 
@@ -197,8 +195,7 @@ struct PresentedToken {
     private let sealing: SessionSealing
 
     init(_ token: SessionToken, from address: [UInt8], _ sealing: SessionSealing) {
-        self.token = token
-        self.sealing = sealing
+        (self.token, self.sealing) = (token, sealing)
         sessionKey = SessionKey(lookup: token.lookup)
         seal = SessionSeal(sessionKey, sealing)
         tokenHash = token.tokenHash
@@ -206,9 +203,7 @@ struct PresentedToken {
     }
 
     /// The record of a session that has not ended.
-    func record(
-        _ stored: RefreshLookup, key: Secret, at time: SessionTime
-    ) throws(SessionError) -> SessionRecord {
+    func record(_ stored: RefreshLookup, key: Secret, at time: SessionTime) throws(SessionError) -> SessionRecord {
         guard let record = seal.open(stored.record, with: key), record.isPlausible(at: time) else {
             sealing.rejected()
             throw .invalid(.sessionRecordUnreadable)

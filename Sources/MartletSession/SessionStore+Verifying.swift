@@ -65,9 +65,7 @@ extension SessionStore {
         }
     }
 
-    private func verified(
-        _ use: TokenUse, _ sessionKey: SessionKey
-    ) throws(AuthenticationError) -> VerifiedSession {
+    private func verified(_ use: TokenUse, _ sessionKey: SessionKey) throws(AuthenticationError) -> VerifiedSession {
         let claims: AccountClaims?
         do throws(AuthenticationError) {
             claims = try accountClaims(of: use.record.subject, use.claims)
@@ -88,9 +86,7 @@ extension SessionStore {
     ///
     /// If they cannot be opened the session is rejected: without them a caller could have more rights than with them.
     /// The next login or refresh replaces them.
-    private func accountClaims(
-        of subject: String, _ stored: [UInt8]
-    ) throws(AuthenticationError) -> AccountClaims? {
+    private func accountClaims(of subject: String, _ stored: [UInt8]) throws(AuthenticationError) -> AccountClaims? {
         guard !stored.isEmpty else { return nil }
         guard let claims = ClaimsSeal(subject: subject, sealing).open(stored) else {
             throw .rejected(.sessionClaimsUnreadable)
@@ -161,9 +157,7 @@ struct TokenUse {
 
     /// A use of a cookie token, not to be cached; its exchanges end with the session, unless that is used again.
     init(_ record: SessionRecord, _ claims: [UInt8], at time: SessionTime) {
-        self.record = record
-        self.claims = claims
-        self.time = time
+        (self.record, self.claims, self.time) = (record, claims, time)
         end = min(record.ends, time.now.later(by: time.idle))
         cacheEnd = time.now
     }

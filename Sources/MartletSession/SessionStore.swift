@@ -45,14 +45,9 @@ package final class SessionStore: SessionStoring {
         onRevoked: @escaping @Sendable ([UInt64]) async -> Void,
         onChanged: @escaping @Sendable ([UInt64]) async -> Void, onReuse: EndReport? = nil
     ) {
-        self.policy = policy
-        self.backend = backend
-        self.clock = clock
-        self.readsClaims = readsClaims
+        (self.policy, self.backend, self.clock, self.readsClaims) = (policy, backend, clock, readsClaims)
         sealing = SessionSealing(seal)
-        self.onRevoked = onRevoked
-        self.onChanged = onChanged
-        self.onReuse = onReuse
+        (self.onRevoked, self.onChanged, self.onReuse) = (onRevoked, onChanged, onReuse)
     }
 
     package var findsMarks: Bool { backend.findsMarks }
@@ -154,9 +149,7 @@ package final class SessionStore: SessionStoring {
         return SessionTime(now: clock.unixMilliseconds, idle: idle, slack: min(60_000, idle / 20))
     }
 
-    func revoked(_ ids: [UInt64]) async {
-        if !ids.isEmpty { await onRevoked(ids) }
-    }
+    func revoked(_ ids: [UInt64]) async { if !ids.isEmpty { await onRevoked(ids) } }
 
     func changed(_ ids: [UInt64]) async { await onChanged(ids) }
 

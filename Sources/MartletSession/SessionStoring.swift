@@ -22,9 +22,7 @@ package struct SessionError: Error, Sendable, CustomStringConvertible {
     package let cause: (any Error)?
 
     package init(_ code: ErrorCode, _ kind: Kind, cause: (any Error)? = nil) {
-        self.code = code
-        self.kind = kind
-        self.cause = cause
+        (self.code, self.kind, self.cause) = (code, kind, cause)
     }
 
     package var description: String { "\(code)" }
@@ -52,10 +50,7 @@ package struct SessionReference: Hashable, Sendable {
     /// `ses_…`, as shown to clients and in headers.
     package let id: String
 
-    package init(subject: String, id: String) {
-        self.subject = subject
-        self.id = id
-    }
+    package init(subject: String, id: String) { (self.subject, self.id) = (subject, id) }
 }
 
 /// A session in its owner's list.
@@ -76,14 +71,8 @@ package struct SessionSummary: Sendable, Equatable {
         id: String, provider: String, createdAt: UnixTime, lastSeenAt: UnixTime, expiresAt: UnixTime,
         client: SessionClient = SessionClient(), lastAddress: [UInt8] = [], isBound: Bool = false
     ) {
-        self.isBound = isBound
-        self.id = id
-        self.provider = provider
-        self.createdAt = createdAt
-        self.lastSeenAt = lastSeenAt
-        self.expiresAt = expiresAt
-        self.client = client
-        self.lastAddress = lastAddress
+        (self.isBound, self.id, self.provider, self.createdAt) = (isBound, id, provider, createdAt)
+        (self.lastSeenAt, self.expiresAt, self.client, self.lastAddress) = (lastSeenAt, expiresAt, client, lastAddress)
     }
 }
 
@@ -174,9 +163,7 @@ extension SessionStoring {
     }
 
     /// Passes all live sessions of a subject on, newest first, until the body returns false.
-    package func forEachSession(
-        of subject: String, _ body: (SessionSummary) -> Bool
-    ) async throws(SessionError) {
+    package func forEachSession(of subject: String, _ body: (SessionSummary) -> Bool) async throws(SessionError) {
         var start: SessionPosition?
         repeat {
             let page = try await page(of: subject, from: start)

@@ -57,10 +57,7 @@ package struct SessionToken: Sendable {
     }
 
     init(_ kind: Kind, lookup: [UInt8], secret: Secret, check: [UInt8] = []) {
-        self.kind = kind
-        self.lookup = lookup
-        self.secret = secret
-        self.check = check
+        (self.kind, self.lookup, self.secret, self.check) = (kind, lookup, secret, check)
     }
 
     /// Parses a token strictly: every token has exactly one encoding.
@@ -86,9 +83,7 @@ package struct SessionToken: Sendable {
     }
 
     /// Identifies the token within its session: the first 16 hexadecimal digits of the SHA-256 of the secret half.
-    var tokenHash: [UInt8] {
-        secret.withBytes { Hexadecimal.encode(SHA256.digest($0).prefix(8)) }
-    }
+    var tokenHash: [UInt8] { secret.withBytes { Hexadecimal.encode(SHA256.digest($0).prefix(8)) } }
 
     /// The MAC which proves that the session with this verifier issued a token, even one that was replaced.
     /// - Parameter thumbprint: of the key that the token is bound to.
@@ -105,7 +100,6 @@ package struct SessionToken: Sendable {
     }
 
     func isGenuine(verifier: [UInt8], boundTo thumbprint: String? = nil) -> Bool {
-        ConstantTime.areEqual(
-            check, SessionToken.check(of: secret, kind, verifier: verifier, boundTo: thumbprint))
+        ConstantTime.areEqual(check, SessionToken.check(of: secret, kind, verifier: verifier, boundTo: thumbprint))
     }
 }

@@ -96,9 +96,7 @@ struct SessionCreation: Sendable {
                 issuedAt: issued, at: now))
         request.callerNote?.note(subject: account.subject, sessionID: nil)
         guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
-        guard !account.isRevoked(issuedAt: issued) else {
-            throw .credentialInvalid(.identityRevoked)
-        }
+        guard !account.isRevoked(issuedAt: issued) else { throw .credentialInvalid(.identityRevoked) }
         if account.isBeingDeleted {
             // Whoever signs in takes the requested deletion back.
             try await fromAccounts(await setup.life?.restore(account.subject))
@@ -108,9 +106,7 @@ struct SessionCreation: Sendable {
 
     /// Makes sure that a user whose subjects are not all known has an account, where the provider asks for it.
     /// - Throws: the provider's error, 503.
-    func requireKnown(
-        _ signIn: SignIn, _ provider: String, in accounts: any AccountStoring
-    ) async throws(Failure) {
+    func requireKnown(_ signIn: SignIn, _ provider: String, in accounts: any AccountStoring) async throws(Failure) {
         guard let error = signIn.unlessKnown else { return }
         guard try await fromAccounts(await accounts.find(signIn.accountIdentity(of: provider))) != nil else {
             throw .authentication(error)

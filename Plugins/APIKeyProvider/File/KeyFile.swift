@@ -68,9 +68,7 @@ extension KeyFile {
 
     /// Changes the file, one process after the other.
     /// - Parameter body: returns `nil` to leave it as it is.
-    private func change(
-        _ body: (inout KeyTable) -> APIKeyRecord?
-    ) async throws(StoreError) -> APIKeyRecord? {
+    private func change(_ body: (inout KeyTable) -> APIKeyRecord?) async throws(StoreError) -> APIKeyRecord? {
         var waited = Duration.zero
         do throws(KeyFileAccess.Failure) {
             while waited < Self.lockTimeout {

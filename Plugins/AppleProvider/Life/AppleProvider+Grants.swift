@@ -39,9 +39,7 @@ extension AppleProvider: Refreshing {
 
 extension AppleProvider: Revoking {
     /// Revokes the user's consent for the team (Apple, "Revoke tokens"); 200 also means that there was none any more.
-    public func revoke(
-        _ grant: ProviderGrant, until deadline: MonotonicTime
-    ) async throws(AuthenticationError) {
+    public func revoke(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AuthenticationError) {
         try await Self.call(await revokeConsent(grant, until: deadline))
     }
 

@@ -13,8 +13,7 @@ extension AppleProvider: SigningIn {
     ) async throws(AuthenticationError) -> SignIn {
         let request = try LoginRequest(form)
         let (token, nonce) = try await Self.result(await verified(request, at: context.now))
-        let proved = SignIn(
-            identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
+        let proved = SignIn(identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
         try await context.approve(proved)
         let code = request.authorizationCode
         let consume = { @Sendable () async throws(AuthenticationError) -> SignIn in

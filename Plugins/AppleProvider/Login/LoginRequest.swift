@@ -56,9 +56,7 @@ struct LoginRequest {
     /// - Throws: `malformed` for anything else.
     static func nameOfWebUser(_ text: String) throws(AuthenticationError) -> String? {
         let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumUserBytes)
-        guard let user = (try? JSON.parse(Array(text.utf8), limits: limits))?.object else {
-            throw badUser
-        }
+        guard let user = (try? JSON.parse(Array(text.utf8), limits: limits))?.object else { throw badUser }
         switch user["name"] {
         case nil, .null: return nil
         case .object(let name): return try self.name(in: name, ["firstName"], ["lastName"]) { _ in ["user"] }

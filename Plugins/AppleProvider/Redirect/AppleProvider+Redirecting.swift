@@ -33,8 +33,7 @@ extension AppleProvider: Redirecting {
                 (name: "code_challenge", value: attempt.codeChallenge), (name: "code_challenge_method", value: "S256"),
             ]
         }
-        return AuthorizationURL.make(
-            AppleEndpoints(base: configuration.baseURL.value.text).authorization, parameters)
+        return AuthorizationURL.make(AppleEndpoints(base: configuration.baseURL.value.text).authorization, parameters)
     }
 
     /// Authenticates the user by the identity token that came with the code, by the one that Apple returns for the code,
@@ -52,8 +51,7 @@ extension AppleProvider: Redirecting {
             self.context.logger.warning("apple refused an authorization", ("error", ShownText.make(error)))
             throw Self.authenticationError(.authorizationFailed)
         case .login(let login):
-            return .signedIn(
-                try await Self.result(await signIn(with: login, of: callback.attempt, web, in: context)))
+            return .signedIn(try await Self.result(await signIn(with: login, of: callback.attempt, web, in: context)))
         }
     }
 
@@ -92,9 +90,7 @@ extension AppleProvider: Redirecting {
         return token
     }
 
-    private static func signIn(
-        _ token: VerifiedToken, _ login: WebResponse.Login, grant: ProviderGrant?
-    ) -> SignIn {
+    private static func signIn(_ token: VerifiedToken, _ login: WebResponse.Login, grant: ProviderGrant?) -> SignIn {
         SignIn(
             identity: token.identity, storedClaims: login.name.map { ["name": .string($0)] } ?? [:], grant: grant,
             isFresh: grant != nil)

@@ -18,8 +18,7 @@ struct AgeLimit: ConfigurationValue {
         }
         let age = try Duration(decoding: node)
         guard Self.range.contains(age) else {
-            throw node.error(
-                .configBadDuration, "must be between 1s and 30d, or 'off', not \(age.configurationText)")
+            throw node.error(.configBadDuration, "must be between 1s and 30d, or 'off', not \(age.configurationText)")
         }
         value = age
     }

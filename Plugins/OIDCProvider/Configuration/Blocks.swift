@@ -134,8 +134,7 @@ struct OIDCWebBlock: ConfigurationDecodable {
                 "How the issuer's response comes back."),
             .optional(
                 "pkce", .boolean, default: "true", "Whether codes are bound to the browser by a `code_challenge`."),
-            .optional(
-                "userinfo", .boolean, default: "false", "Whether claims of the userinfo endpoint are added."),
+            .optional("userinfo", .boolean, default: "false", "Whether claims of the userinfo endpoint are added."),
             .optional(
                 "parameters", .map(.text),
                 "Further parameters of the authorization request, such as `prompt` or `audience`."),

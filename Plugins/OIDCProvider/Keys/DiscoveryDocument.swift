@@ -51,9 +51,7 @@ struct DiscoveryDocument: Sendable {
 
     /// An endpoint: https, or a loopback address where the issuer is one; a remote document must not make the gateway
     /// call a service of its own machine.
-    private static func url(
-        _ name: String, in object: JSONObject, _ isLocal: Bool
-    ) throws(OIDCError) -> URLText? {
+    private static func url(_ name: String, in object: JSONObject, _ isLocal: Bool) throws(OIDCError) -> URLText? {
         switch object[name] {
         case nil, .null: return nil
         case .string(let text):

@@ -64,15 +64,12 @@ extension PasswordConfiguration {
                 "deny_file", .path,
                 "A sorted list of SHA-1 digests of breached passwords, which are rejected as new passwords."),
             .optional("register", .block(of: RegisterSetting.self), "How users register; off by default."),
-            .optional(
-                "reset", ResetSetting.shape, default: "false", "Whether users can replace a forgotten password."),
+            .optional("reset", ResetSetting.shape, default: "false", "Whether users can replace a forgotten password."),
         ])
     }
 
     /// Users in a file have no records.
-    var storesRecords: Bool {
-        if case .accounts = users.value { true } else { false }
-    }
+    var storesRecords: Bool { if case .accounts = users.value { true } else { false } }
 
     /// What users may do by themselves.
     var selfService: PasswordSelfService {

@@ -29,8 +29,7 @@ enum UsersSetting: ConfigurationValue {
 
     private static func diagnostic(_ error: Htpasswd.LineError, path: String, _ node: ConfigurationNode) -> Diagnostic {
         guard let line = error.line else {
-            return Diagnostic(
-                .error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(error.reason)")
+            return Diagnostic(.error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(error.reason)")
         }
         return Diagnostic(.error, .configBadValue, at: node.location, "'\(path)', line \(line): \(error.reason)")
     }

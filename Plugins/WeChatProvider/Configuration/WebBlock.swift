@@ -17,8 +17,7 @@ struct WebBlock: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
-            .optional(
-                "app", .text, "The entry of `apps`, a `website`, whose QR code browsers outside WeChat show."),
+            .optional("app", .text, "The entry of `apps`, a `website`, whose QR code browsers outside WeChat show."),
             .optional(
                 "official_account", .text,
                 "The entry of `apps`, an `official_account`, whose page WeChat's own browser shows."),

@@ -66,9 +66,7 @@ struct CodeExchange: Sendable {
 
     /// Whether the scopes allow a profile to be fetched.
     /// - Throws: `wechat.scope_missing` when the variant's scope is missing.
-    private func checkScopes(
-        _ scopes: [String], of variant: WeChatApp.Variant
-    ) throws(AuthenticationError) -> Bool {
+    private func checkScopes(_ scopes: [String], of variant: WeChatApp.Variant) throws(AuthenticationError) -> Bool {
         let required = variant == .website ? "snsapi_login" : "snsapi_userinfo"
         if scopes.contains(where: required.hasSameBytes) { return true }
         guard variant == .officialAccount, configuration.allowsBaseScope, scopes.contains("snsapi_base") else {

@@ -72,8 +72,7 @@ final class AccountTokens: Sendable {
     }
 
     private func acquire(_ lease: String, in store: any SharedStoring) async throws(AuthenticationError) -> Bool {
-        try await AuthenticationError.fromStore(
-            await store.setIfAbsent([1], for: lease, lifetime: Self.leaseLifetime))
+        try await AuthenticationError.fromStore(await store.setIfAbsent([1], for: lease, lifetime: Self.leaseLifetime))
     }
 
     /// Fetches a token and stores it; the lease ends with that.
@@ -85,8 +84,7 @@ final class AccountTokens: Sendable {
         do throws(AuthenticationError) {
             granted = try await client.send(
                 .accountToken, endpoints.accountToken,
-                content: .body(
-                    Self.body(app, isForced: isForced), type: "application/json"),
+                content: .body(Self.body(app, isForced: isForced), type: "application/json"),
                 for: app.clientName, until: deadline
             ) { (response) throws(WeChatResponse.ParseError) in
                 (try response.required("access_token"), try response.number("expires_in"))

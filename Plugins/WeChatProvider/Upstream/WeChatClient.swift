@@ -72,8 +72,7 @@ struct WeChatClient: Sendable {
                     maximumBytes: WeChatResponse.maximumBytes,
                     isRepeatable: call.isRepeatable))
         } catch {
-            logger.warning(
-                "wechat unreachable", ("call", call.rawValue), ("app", app), ("code", error.code.rawValue))
+            logger.warning("wechat unreachable", ("call", call.rawValue), ("app", app), ("code", error.code.rawValue))
             metrics.record(.failed("wechat.upstream_unreachable"), at: clock.monotonicTime)
             throw .unavailable("wechat.upstream_unreachable", cause: error)
         }

@@ -18,9 +18,7 @@ enum PostgreSQLBatchError: Error {
         case leave(AccountError)
     }
 
-    var isConnectionLost: Bool {
-        if case .connectionLost = self { true } else { false }
-    }
+    var isConnectionLost: Bool { if case .connectionLost = self { true } else { false } }
 
     /// Whether a commit that was sent may have succeeded.
     var leavesCommitUnknown: Bool {
@@ -80,8 +78,7 @@ extension AccountError {
     static let postgreSQLBusy = unavailable(.accountsBusy, "timed out waiting for locks")
     static let connectionLost = unavailable(
         .accountsConnectionLost, "PostgreSQL connection lost; the outcome of the change is unknown")
-    static let roleUnknown = unavailable(
-        .accountsConnectFailed, "PostgreSQL does not say whether it is the primary")
+    static let roleUnknown = unavailable(.accountsConnectFailed, "PostgreSQL does not say whether it is the primary")
     static let standby = unavailable(.accountsReadOnly, "PostgreSQL is a standby")
     static let schemaNotCreatable = unavailable(
         .accountsFailed,
@@ -91,8 +88,7 @@ extension AccountError {
         .accountsOldPrimary, "PostgreSQL has an older timeline than a server seen before")
     static let migrating = unavailable(
         .accountsMigrating, "account store schema is being migrated, or the migration waits for locks")
-    static let connectTimeout = unavailable(
-        .accountsConnectFailed, "PostgreSQL connection timed out")
+    static let connectTimeout = unavailable(.accountsConnectFailed, "PostgreSQL connection timed out")
 
     static func notConnected(_ reason: AccountError?) -> AccountError {
         guard let reason else { return unavailable(.accountsNotConnected, "not connected to PostgreSQL") }

@@ -298,8 +298,7 @@ extension PostgreSQLConnection {
                     continue
                 }
                 guard let start = unsafe PQgetvalue(result, row, column) else { return nil }
-                let bytes = unsafe UnsafeRawBufferPointer(
-                    start: start, count: Int(PQgetlength(result, row, column)))
+                let bytes = unsafe UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, row, column)))
                 guard let text = unsafe String(validating: bytes, as: UTF8.self) else { return nil }
                 columns.append(text)
             }

@@ -470,9 +470,7 @@ extension PostgreSQLPool {
         next.insert(operation, at: 0)
     }
 
-    private func rollBack(
-        _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, _ then: @escaping () -> Void
-    ) {
+    private func rollBack(_ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, _ then: @escaping () -> Void) {
         let timer = startReconnectTimer(slot, after: configuration.options.callTimeout)
         connection.send([Query(.plain("ROLLBACK"))]) { [weak slot] result in
             timer.cancel()

@@ -29,8 +29,7 @@ struct ServerRole: Sendable, Equatable {
             guard text.utf8.count == 8, let number = UInt32(text, radix: 16) else { throw .corrupt }
             timeline = number
         }
-        return ServerRole(
-            isStandby: try row.integer(0) == 1, isReadOnly: try row.integer(1) == 1, timeline: timeline)
+        return ServerRole(isStandby: try row.integer(0) == 1, isReadOnly: try row.integer(1) == 1, timeline: timeline)
     }
 }
 

@@ -20,8 +20,7 @@ extension AccountEngine {
     func rows<Value: Sendable>(
         _ query: Query, _ decode: @escaping @Sendable (Row) throws(AccountError) -> Value
     ) async throws(AccountError) -> [Value] {
-        try await read(
-            ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].map(decode) })
+        try await read(ReadOperation(queries: [query]) { results throws(AccountError) in try results[0].map(decode) })
     }
 
     /// Runs queries in one transaction, whose results say nothing.

@@ -177,8 +177,7 @@ extension AccountStore: OutboxStoring {
 extension AccountStore: LeaseStoring {
     /// Acquires a lease, or extends it.
     package func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
-        let query = Query(
-            OutboxStatement.acquireLease, .text(name), .text(owner), .integer(duration.wholeMilliseconds))
+        let query = Query(OutboxStatement.acquireLease, .text(name), .text(owner), .integer(duration.wholeMilliseconds))
         return try await StoreError.mapping(await engine.change(query))
     }
 

@@ -142,7 +142,6 @@ enum TextRules {
         for subject in identity.subjects where !subjects.contains(where: { $0.hasSameBytes(as: subject) }) {
             subjects.append(subject)
         }
-        return AccountIdentity(
-            provider: identity.provider, subjects: subjects, aliasesDecide: identity.aliasesDecide)
+        return AccountIdentity(provider: identity.provider, subjects: subjects, aliasesDecide: identity.aliasesDecide)
     }
 }

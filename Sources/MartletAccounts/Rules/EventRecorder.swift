@@ -30,9 +30,7 @@ final class EventRecorder: Sendable {
     func isSubscribed(to type: EventType) -> Bool { !subscriptions.withLock { $0 }.hooks(for: type).isEmpty }
 
     /// The queries that record an event; none if no webhook gets it.
-    func queries(
-        _ type: EventType, of subject: String, _ stamp: Stamp, data: JSONObject
-    ) -> [Query] {
+    func queries(_ type: EventType, of subject: String, _ stamp: Stamp, data: JSONObject) -> [Query] {
         let hooks = subscriptions.withLock { $0 }.hooks(for: type)
         guard !hooks.isEmpty else { return [] }
         let text = StoredClaims.write(data)

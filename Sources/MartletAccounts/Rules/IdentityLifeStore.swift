@@ -54,8 +54,7 @@ package struct IdentityLifeStore: Sendable {
         _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
     ) async throws(AccountError) -> FiledNotification {
         guard TextRules.isKey(notification.subject), TextRules.isKey(notification.id) else { throw .textInvalid }
-        let step = life.file(
-            notification, from: source, deletion: deletion, at: now, try EventRecorder.Stamp(at: now))
+        let step = life.file(notification, from: source, deletion: deletion, at: now, try EventRecorder.Stamp(at: now))
         let filed = try await engine.transact(step)
         if !filed.jobs.isEmpty { recorder.observers.signal() }
         return filed
@@ -145,8 +144,7 @@ package struct IdentityLifeStore: Sendable {
     package func noteRevoked(
         _ check: DueCheck, of provider: String, reason: String, at now: Int64
     ) async throws(AccountError) -> [AccountJob] {
-        let step = life.noteRevoked(
-            check, of: provider, reason: reason, at: now, try EventRecorder.Stamp(at: now))
+        let step = life.noteRevoked(check, of: provider, reason: reason, at: now, try EventRecorder.Stamp(at: now))
         let jobs = try await engine.transact(step)
         if !jobs.isEmpty { recorder.observers.signal() }
         return jobs
@@ -194,8 +192,7 @@ package struct IdentityLifeStore: Sendable {
         }
         var data = job.data
         data[AccountJob.listedMember] = true
-        let noted = Query(
-            LifeStatement.setJobData, .integer(job.number), .text(StoredClaims.write(data)))
+        let noted = Query(LifeStatement.setJobData, .integer(job.number), .text(StoredClaims.write(data)))
         let mark = isLast ? [noted] : []
         let marks = sessions.map { Query(LifeStatement.addEndedSession, .text($0.id), .integer(now)) }
         let events = reports
@@ -243,8 +240,7 @@ package struct IdentityLifeStore: Sendable {
         _ end: SessionsEnd, of subject: String, at now: Int64
     ) async throws(AccountError) -> [AccountJob] {
         var changes = JobQueries()
-        changes.add(
-            .endSessions, subject, end.provider ?? "", end.data, dueAt: now &+ LifeRules.headStart, at: now)
+        changes.add(.endSessions, subject, end.provider ?? "", end.data, dueAt: now &+ LifeRules.headStart, at: now)
         return try await engine.transact(changes.committed { $0 })
     }
 

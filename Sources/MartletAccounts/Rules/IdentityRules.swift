@@ -45,8 +45,7 @@ struct IdentityRules: Sendable {
                 }
                 let merged = StoredClaims.merged([:], claims.stored) ?? [:]
                 let layers = claims.layers()
-                let account = Account(
-                    subject: ids.account, storedClaims: merged, isNew: true, hasClaims: layers != nil)
+                let account = Account(subject: ids.account, storedClaims: merged, isNew: true, hasClaims: layers != nil)
                 let queries =
                     insertAccount(account, at: now) + insertIdentity(identity, to: account.subject, at: now, ids)
                     + (layers.map { AccountStore.store($0, of: account.subject) } ?? [])
@@ -193,8 +192,7 @@ extension IdentityRules {
     ) -> [Query] {
         let main = identity.subjects.first ?? ""
         let provider = Query.Value.text(identity.provider)
-        let row = Query(
-            .addIdentity, .text(ids.identity), .text(account), provider, .text(main), .integer(now.seconds))
+        let row = Query(.addIdentity, .text(ids.identity), .text(account), provider, .text(main), .integer(now.seconds))
         return [row] + identity.subjects.map { Query(.addSubject, provider, .text($0), .text(ids.identity)) }
     }
 

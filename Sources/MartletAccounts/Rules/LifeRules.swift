@@ -66,8 +66,7 @@ struct LifeRules: Sendable {
                 guard deletion.deletedAt != nil, !deletion.isAnnounced,
                     superseded.areAll(of: account, among: try count.integer(0))
                 else { continue }
-                queries += announcement(
-                    of: account, deletion, policy, wasRevoked: false, hasSignedInAgain: true, stamp)
+                queries += announcement(of: account, deletion, policy, wasRevoked: false, hasSignedInAgain: true, stamp)
             }
             return .commit(queries) { _ in Confirmed(confirmation: confirmation, hasEvents: true) }
         }
@@ -134,8 +133,7 @@ struct LifeRules: Sendable {
                     guard others[0].isEmpty, let row = others[1].first, try Deletion(row).isAbsent else {
                         return filed(.applied, known.account, revocation.adding([noted]))
                     }
-                    let request = Self.deletion(
-                        of: known.account, source.reason("account_deleted"), deletion, at: now)
+                    let request = Self.deletion(of: known.account, source.reason("account_deleted"), deletion, at: now)
                     return filed(.applied, known.account, revocation.adding([noted]).adding(request))
                 }
             }
@@ -238,8 +236,7 @@ struct LifeRules: Sendable {
         var changes = JobQueries([
             Query(LifeStatement.requestDeletion, .text(subject), .integer(dueAt), .text(reason))
         ])
-        changes.add(
-            .endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ headStart, at: now)
+        changes.add(.endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ headStart, at: now)
         let start = policy.grace > .zero ? dueAt : now &+ headStart
         changes.add(.deleteAccount, subject, "", [:], dueAt: start, at: now)
         return changes
@@ -445,9 +442,7 @@ struct JobQueries: Sendable {
 
     /// Commits the queries.
     /// - Parameter finish: receives the jobs with their numbers.
-    func committed<Value: Sendable>(
-        _ finish: @escaping @Sendable ([AccountJob]) -> Value
-    ) -> TransactionStep<Value> {
+    func committed<Value: Sendable>(_ finish: @escaping @Sendable ([AccountJob]) -> Value) -> TransactionStep<Value> {
         let drafts = drafts
         return .commit(queries) { results throws(AccountError) in
             var jobs: [AccountJob] = []

@@ -60,8 +60,7 @@ struct LinkRules: Sendable {
             .text(request.address), .text(isReset ? active?.hash ?? "" : ""),
             .text(isReset ? "" : StoredClaims.write(request.claims)), .integer(now.seconds), .integer(expiry.seconds),
             .text(request.origin.network), .text(request.origin.neighborhood ?? request.origin.network))
-        let event = recorder.queries(
-            .mailRequested, of: request.address, stamp, data: data ?? request.mails.user)
+        let event = recorder.queries(.mailRequested, of: request.address, stamp, data: data ?? request.mails.user)
         return [link, Query(LinkStatement.trim, .integer(Int64(PasswordLinkLimits.stored)))] + event
             + [Query(LinkStatement.dropEvent, .text(stamp.id), .integer(data == nil ? 1 : 0))]
     }

@@ -203,8 +203,7 @@ struct ProofRules: Sendable {
             "keys": .array(holdings.keys.map { .string($0.id) }),
         ]
         return queries
-            + recorder.queries(
-                .accountReclaimed, of: holdings.account, try EventRecorder.Stamp(at: time), data: data)
+            + recorder.queries(.accountReclaimed, of: holdings.account, try EventRecorder.Stamp(at: time), data: data)
     }
 
     /// The last queries: the sessions of the accounts end, also if this process does not live to end them.

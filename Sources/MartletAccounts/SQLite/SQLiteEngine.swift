@@ -43,8 +43,7 @@ final class SQLiteEngine: AccountEngine {
         self.clock = clock
         recorder = AccountHealthRecorder(clock: clock, logger: logger)
         let queue = options.maximumWaiting
-        writing = ThreadPool(
-            .accountCalls, name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
+        writing = ThreadPool(.accountCalls, name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
         reading = ThreadPool(
             .accountCalls, name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
         readers = (0..<max(options.readers, 1)).map { _ in Slot() }

@@ -6,8 +6,7 @@ internal import CSQLite
 
     init(_ text: String, in database: OpaquePointer) throws(AccountError) {
         var pointer: OpaquePointer?
-        let status = unsafe sqlite3_prepare_v3(
-            database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
+        let status = unsafe sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
         guard status == SQLITE_OK, let pointer = unsafe pointer else { throw .sqlite(status) }
         unsafe self.pointer = unsafe pointer
     }

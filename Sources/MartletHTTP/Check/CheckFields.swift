@@ -28,9 +28,7 @@ struct CheckFields {
         }
     }
 
-    private static func set(
-        _ value: inout ByteRange?, _ found: ByteRange, _ field: CheckField
-    ) throws(CheckError) {
+    private static func set(_ value: inout ByteRange?, _ found: ByteRange, _ field: CheckField) throws(CheckError) {
         guard value == nil else { throw .repeated(field) }
         value = found
     }

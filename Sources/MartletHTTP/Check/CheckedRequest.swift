@@ -119,9 +119,7 @@ struct CheckParts {
     }
 
     /// Compares a description with everything that the head says.
-    func compare(
-        _ chosen: CheckDescription, _ head: borrowing RequestHead, _ bytes: Span<UInt8>
-    ) throws(CheckError) {
+    func compare(_ chosen: CheckDescription, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(CheckError) {
         let targets = [
             (forwarded, CheckField.forwardedURI), (original, .originalURI), (url?.target, .originalURL),
             (own, .ownTarget),

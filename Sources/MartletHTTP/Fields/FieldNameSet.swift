@@ -115,9 +115,7 @@ package struct FieldNameSet: Sendable {
 
     @inline(never)
     @usableFromInline
-    static func find(
-        _ bytes: Span<UInt8>, _ name: ByteRange, _ table: Table, reservesAuthPrefix: Bool
-    ) -> Bool {
+    static func find(_ bytes: Span<UInt8>, _ name: ByteRange, _ table: Table, reservesAuthPrefix: Bool) -> Bool {
         let key = FieldLetterKey(bytes, name)
         let mask = table.slots.count &- 1
         var index = Int(key.hash.value) & mask

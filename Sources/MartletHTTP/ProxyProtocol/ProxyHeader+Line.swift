@@ -35,8 +35,7 @@ extension ProxyHeader {
         let read = family == "TCP4" ? AddressText.ipv4 : AddressText.ipv6
         guard let source = read(words[1]), read(words[2]) != nil else { throw .badAddress }
         guard let port = AddressText.port(words[3]), AddressText.port(words[4]) != nil else { throw .badPort }
-        return .address(
-            family == "TCP4" ? Address(ipv4: source, port: port) : Address(bytes: source, port: port))
+        return .address(family == "TCP4" ? Address(ipv4: source, port: port) : Address(bytes: source, port: port))
     }
 }
 

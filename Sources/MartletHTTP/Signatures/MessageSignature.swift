@@ -74,9 +74,7 @@ package struct MessageSignature: Sendable {
         }
     }
 
-    private static func components(
-        _ items: [StructuredItem]
-    ) throws(MessageSignatureError) -> [SignatureComponent] {
+    private static func components(_ items: [StructuredItem]) throws(MessageSignatureError) -> [SignatureComponent] {
         var components: [SignatureComponent] = []
         for item in items {
             let component = try SignatureComponent(item)

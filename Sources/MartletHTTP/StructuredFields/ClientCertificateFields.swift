@@ -36,9 +36,7 @@ package enum ClientCertificateFields {
         return chain
     }
 
-    private static func certificate(
-        in item: StructuredItem?
-    ) throws(ClientCertificateFieldError) -> [UInt8] {
+    private static func certificate(in item: StructuredItem?) throws(ClientCertificateFieldError) -> [UInt8] {
         guard let item, let bytes = item.value.bytes, !bytes.isEmpty, item.parameters.isEmpty else {
             throw ClientCertificateFieldError(
                 code: .clientCertificateFieldMalformed, message: "a certificate is not a byte sequence")

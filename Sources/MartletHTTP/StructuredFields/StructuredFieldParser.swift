@@ -24,9 +24,7 @@ struct StructuredFieldParser {
 
     private func error(_ code: ErrorCode) -> StructuredFieldError { StructuredFieldError(code, at: index) }
 
-    private mutating func skipSpaces() {
-        while next == Self.space { index &+= 1 }
-    }
+    private mutating func skipSpaces() { while next == Self.space { index &+= 1 } }
 
     private mutating func skipBlanks() {
         while let byte = next, ASCII.isBlank(byte) { index &+= 1 }

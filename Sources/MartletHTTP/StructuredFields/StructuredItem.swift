@@ -33,9 +33,7 @@ package enum StructuredMember: Sendable, Equatable {
     case innerList(StructuredInnerList)
 
     /// The item, if this is one.
-    package var item: StructuredItem? {
-        if case .item(let item) = self { item } else { nil }
-    }
+    package var item: StructuredItem? { if case .item(let item) = self { item } else { nil } }
 
     /// The inner list, if this is one.
     package var innerList: StructuredInnerList? {

@@ -14,19 +14,13 @@ package enum StructuredValue: Sendable, Equatable {
     case boolean(Bool)
 
     /// The number, if this is an integer.
-    package var integer: Int64? {
-        if case .integer(let value) = self { value } else { nil }
-    }
+    package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
 
     /// The text, if this is a string; a token is none.
-    package var string: String? {
-        if case .string(let text) = self { text } else { nil }
-    }
+    package var string: String? { if case .string(let text) = self { text } else { nil } }
 
     /// The bytes, if this is a byte sequence.
-    package var bytes: [UInt8]? {
-        if case .bytes(let bytes) = self { bytes } else { nil }
-    }
+    package var bytes: [UInt8]? { if case .bytes(let bytes) = self { bytes } else { nil } }
 
     /// Appends the one serialization of the value (RFC 8941 §4.1.3 to §4.1.9).
     package func append(to output: inout [UInt8]) {

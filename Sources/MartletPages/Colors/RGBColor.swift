@@ -52,7 +52,6 @@ package struct RGBColor: Sendable, Equatable {
         func channel(_ own: UInt8, _ other: UInt8) -> UInt32 {
             UInt32(min(max((Double(own) + (Double(other) - Double(own)) * part).rounded(), 0), 255))
         }
-        return RGBColor(
-            channel(red, other.red) << 16 | channel(green, other.green) << 8 | channel(blue, other.blue))
+        return RGBColor(channel(red, other.red) << 16 | channel(green, other.green) << 8 | channel(blue, other.blue))
     }
 }

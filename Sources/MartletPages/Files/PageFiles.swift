@@ -19,9 +19,7 @@ package struct PageFiles: Sendable {
         }
     }
 
-    package init(
-        logo: PageLogo? = nil, templates: PageTemplates? = nil, faces: [String: ProviderFace] = [:]
-    ) {
+    package init(logo: PageLogo? = nil, templates: PageTemplates? = nil, faces: [String: ProviderFace] = [:]) {
         self.faces = faces
         self.logo = logo
         self.templates = templates

@@ -66,8 +66,7 @@ package struct RegisterPage: Page {
         let url = PageURL.local(context.localized(signIn), [("return_to", context.returnTo)])
         let aside: HTML =
             "<p class=\"aside\">\(words(.signInQuestion)) <a href=\"\(url)\">\(words(.signIn))</a></p>"
-        return .joined(
-            [parts.heading(title(in: context)), message, form, aside].compactMap(\.self), separator: "\n")
+        return .joined([parts.heading(title(in: context)), message, form, aside].compactMap(\.self), separator: "\n")
     }
 }
 

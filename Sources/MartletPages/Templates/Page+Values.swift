@@ -160,8 +160,7 @@ extension AccountPage {
             "provider": TemplateValue(provider), "kind": TemplateValue(identity.provider.templateName),
             "name": TemplateValue(identity.name), "linked": TemplateValue(words.date(identity.linkedAt)),
             "used": TemplateValue(identity.lastUsedAt.map { words.elapsed(since: $0, now: now) }),
-            "revoked": TemplateValue(
-                identity.isRevoked ? words(.identityRevoked, ["provider": provider]) : nil),
+            "revoked": TemplateValue(identity.isRevoked ? words(.identityRevoked, ["provider": provider]) : nil),
             "unlink": context.action(identity.unlink),
             "unlink_label": TemplateValue(words(.unlinkNamed, ["provider": provider])),
         ]

@@ -12,9 +12,7 @@ struct TemplateSchema: Sendable {
 
     private init(_ names: [String: Kind]) { self.names = names }
 
-    private static func texts(
-        _ texts: String..., urls: [String] = [], lists: [String: TemplateSchema] = [:]
-    )
+    private static func texts(_ texts: String..., urls: [String] = [], lists: [String: TemplateSchema] = [:])
         -> TemplateSchema
     {
         var names: [String: Kind] = [:]

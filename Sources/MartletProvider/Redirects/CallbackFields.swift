@@ -18,9 +18,7 @@ public struct CallbackFields: Sendable {
 
     /// Parses a query or the body of a form, without a `?`.
     /// - Throws: `malformed` with `redirect.bad_callback` or `redirect.repeated_field`.
-    public init(
-        encoded: [UInt8], sentBy responseMode: RedirectFlow.ResponseMode
-    ) throws(AuthenticationError) {
+    public init(encoded: [UInt8], sentBy responseMode: RedirectFlow.ResponseMode) throws(AuthenticationError) {
         guard encoded.count <= Self.maximumBytes else { throw .malformed(.redirectBadCallback) }
         var decoder = FormDecoder(encoded)
         let pairs: [(name: [UInt8], value: Secret)]

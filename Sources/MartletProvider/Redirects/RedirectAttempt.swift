@@ -50,9 +50,7 @@ public struct RedirectAttempt: Sendable {
 
     /// A new attempt, with 256 random bits in each of its values.
     /// - Throws: when the system has no random bytes.
-    package static func make(
-        redirectURI: String, browser: BrowserKind
-    ) throws(CryptoError) -> RedirectAttempt {
+    package static func make(redirectURI: String, browser: BrowserKind) throws(CryptoError) -> RedirectAttempt {
         RedirectAttempt(
             checked: hexadecimal(try RandomBytes.make(32)), nonce: Base64URL.encode(try RandomBytes.make(32)),
             codeVerifier: Secret(Base64URL.encode(try RandomBytes.make(32))), redirectURI: redirectURI,

@@ -91,8 +91,7 @@ public struct RequestSignature: Sendable {
         let end: UnixTime
         let base: [UInt8]
         do throws(MessageSignatureError) {
-            end = try policy.policy.check(
-                signature, algorithm: key.algorithm.rawValue, hasBody: hasBody, now: now)
+            end = try policy.policy.check(signature, algorithm: key.algorithm.rawValue, hasBody: hasBody, now: now)
             base = try signature.base(of: request)
         } catch {
             throw .rejected(error.code, cause: error)

@@ -39,9 +39,7 @@ struct RedisURLParts {
         return hosts
     }
 
-    static func hostAndPort(
-        _ host: Substring, defaultPort: UInt16
-    ) throws(RedisURLError) -> (String, UInt16) {
+    static func hostAndPort(_ host: Substring, defaultPort: UInt16) throws(RedisURLError) -> (String, UInt16) {
         var name = host
         var port: Substring?
         if host.utf8.first == 0x5B {

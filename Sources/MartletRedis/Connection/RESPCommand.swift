@@ -34,6 +34,5 @@ enum RESPCommand {
         unsafe output.append(UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self), count: Int(count))
     }
 
-    private static let invalid = StoreError(
-        code: .redisCommandInvalid, message: "command empty or too large")
+    private static let invalid = StoreError(code: .redisCommandInvalid, message: "command empty or too large")
 }

@@ -267,9 +267,7 @@ package struct RedisConnectionState: ~Copyable {
         actions.append(.ready)
     }
 
-    private mutating func fail(_ error: StoreError) {
-        if failure == nil { failure = error }
-    }
+    private mutating func fail(_ error: StoreError) { if failure == nil { failure = error } }
 
     private mutating func drain(_ reason: StoreError) {
         guard phase == .ready else { return }
@@ -297,8 +295,7 @@ extension StoreError {
     static let timeout = StoreError(code: .redisTimeout, message: "Redis command timed out")
     static let connectTimeout = StoreError(code: .redisConnectTimeout, message: "Redis connection timed out")
     static let connectionLost = StoreError(code: .redisConnectionLost, message: "Redis connection lost")
-    static let unexpectedReply = StoreError(
-        code: .redisReplyUnexpected, message: "unexpected type of reply")
+    static let unexpectedReply = StoreError(code: .redisReplyUnexpected, message: "unexpected type of reply")
     static let authenticationRefused = StoreError(
         code: .redisAuthRefused, message: "Redis rejected AUTH (does the server have a password?)")
     static let databaseRefused = StoreError(code: .redisDatabaseRefused, message: "Redis rejected the database number")

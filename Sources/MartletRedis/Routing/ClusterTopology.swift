@@ -78,9 +78,7 @@ struct ClusterTopology: RedisTopology {
         return actions + beginRound(at: now)
     }
 
-    mutating func moved(
-        _ slot: HashSlot, to node: RedisURL.Address, at now: MonotonicTime
-    ) -> [TopologyAction] {
+    mutating func moved(_ slot: HashSlot, to node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] {
         guard map.assign(slot, to: node) else { return [] }
         isOutdated = true
         return [open(node)].compactMap { $0 } + beginRound(at: now)

@@ -16,8 +16,7 @@ struct LostMasters {
     ///   - lost: masters that cannot be reached.
     ///   - connected: masters that can. One that is neither is being connected, or no longer a master.
     mutating func update(lost: some Collection<Address>, connected: Set<Address>) -> Changes {
-        let changes = Changes(
-            lost: ordered(Set(lost).subtracting(known)), back: ordered(known.intersection(connected)))
+        let changes = Changes(lost: ordered(Set(lost).subtracting(known)), back: ordered(known.intersection(connected)))
         known.formUnion(changes.lost)
         known.subtract(changes.back)
         return changes

@@ -19,9 +19,7 @@ struct QuestionFailures {
 
     /// The reason, if every server has failed; `nil` while one of them may still reply.
     /// - Parameter isLost: whether a server cannot be reached.
-    func reason(
-        of servers: some Collection<RedisURL.Address>, isLost: (RedisURL.Address) -> Bool
-    ) -> StoreError? {
+    func reason(of servers: some Collection<RedisURL.Address>, isLost: (RedisURL.Address) -> Bool) -> StoreError? {
         guard servers.allSatisfy({ errors[$0] != nil || isLost($0) }) else { return nil }
         let found = servers.compactMap { errors[$0] }
         return found.first { $0.isAccessDenied } ?? found.first
@@ -79,6 +77,5 @@ extension StoreError {
             code: .redisNotPermitted, message: "\(user) is not permitted to run \(command): it needs \(right)")
     }
 
-    fileprivate static let noSlots = StoreError(
-        code: .redisClusterDown, message: "no node of the cluster has slots")
+    fileprivate static let noSlots = StoreError(code: .redisClusterDown, message: "no node of the cluster has slots")
 }

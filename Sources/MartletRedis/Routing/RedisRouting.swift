@@ -108,9 +108,7 @@ struct RedisRouting: Sendable {
 
     func node(of slot: HashSlot) -> Address? { topology.node(of: slot) }
 
-    func isReady(_ node: Address) -> Bool {
-        if case .ready = nodes[node] { true } else { false }
-    }
+    func isReady(_ node: Address) -> Bool { if case .ready = nodes[node] { true } else { false } }
 
     /// Whether commands can be executed, at least some of them.
     var isAvailable: Bool { topology.masters.contains { isReady($0) } }
@@ -285,9 +283,7 @@ struct RedisRouting: Sendable {
         setPhase(.paused(until: end), of: ticket)
     }
 
-    private mutating func resume(
-        at now: MonotonicTime, _ actions: inout [Action], where isDue: (Phase) -> Bool
-    ) {
+    private mutating func resume(at now: MonotonicTime, _ actions: inout [Action], where isDue: (Phase) -> Bool) {
         let due = unsent.filter { ticket in entries[ticket].map { isDue($0.phase) } ?? false }
         for ticket in due.sorted() { dispatch(ticket, at: now, &actions) }
     }

@@ -66,9 +66,7 @@ extension RedisTopology {
     mutating func tick(at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func nodeReady(_ node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func nodeDown(_ node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }
-    mutating func moved(
-        _ slot: HashSlot, to node: RedisURL.Address, at now: MonotonicTime
-    ) -> [TopologyAction] { [] }
+    mutating func moved(_ slot: HashSlot, to node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func suspect(at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func sentinelReady(_ sentinel: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func sentinelDown(_ sentinel: RedisURL.Address) {}

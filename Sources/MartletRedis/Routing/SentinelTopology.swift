@@ -178,9 +178,7 @@ extension SentinelTopology {
     }
 
     /// Tries the master of a majority that agrees on an older epoch.
-    private mutating func reconsider(
-        _ majority: SentinelVotes.Claim?, at now: MonotonicTime
-    ) -> [TopologyAction] {
+    private mutating func reconsider(_ majority: SentinelVotes.Claim?, at now: MonotonicTime) -> [TopologyAction] {
         guard let majority, majority.epoch < epoch else { return endAgreement() }
         var actions: [TopologyAction] = []
         if agreement?.claim != majority {

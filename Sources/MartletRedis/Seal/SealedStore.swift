@@ -42,9 +42,7 @@ package final class SealedStore: SharedStoring {
     }
 
     /// Seals and writes a value if the key is absent, or has what is no key.
-    package func setIfAbsent(
-        _ value: [UInt8], for key: String, lifetime: Duration
-    ) async throws(StoreError) -> Bool {
+    package func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         let sealed = try sealed(value, key)
         if try await base.setIfAbsent(sealed, for: key, lifetime: lifetime) { return true }
         guard replacesBadValues, case .found(let stored) = await base.value(for: key),

@@ -80,9 +80,7 @@ package final class StoreSeal: Sendable {
 
     /// Seals a value and encrypts it.
     /// - Throws: `store.seal_failed` if no random bytes are available.
-    package func encrypt(
-        _ value: [UInt8], as kind: SealedKind, named name: [UInt8]
-    ) throws(StoreError) -> [UInt8] {
+    package func encrypt(_ value: [UInt8], as kind: SealedKind, named name: [UInt8]) throws(StoreError) -> [UInt8] {
         do throws(CryptoError) {
             let sealed = try AES256GCM.seal(value, with: sealing.encryption, context: Self.binding(kind, name))
             return SealedForm.encrypted(keyID: sealing.id, sealed: sealed).bytes ?? []

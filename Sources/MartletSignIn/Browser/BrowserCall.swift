@@ -57,8 +57,7 @@ struct BrowserCall: Sendable {
     /// What a page depends on.
     /// - Parameter path: where the language switch leads to; `nil` for pages that cannot be loaded again.
     func context(path: String?, returnTo target: ReturnTarget) -> PageContext {
-        PageContext(
-            site: setup.site, choice: choice, path: path, returnTo: target == .home ? nil : target.text)
+        PageContext(site: setup.site, choice: choice, path: path, returnTo: target == .home ? nil : target.text)
     }
 
     /// The paths of the endpoints.
@@ -68,7 +67,6 @@ struct BrowserCall: Sendable {
 extension NavigationRule {
     /// Whether the response to a request to one of the endpoints is shown to a person.
     static func isNavigation(_ request: LocalRequest) -> Bool {
-        isNavigation(
-            method: request.method == "HEAD" ? "GET" : request.method, fields: request.fields, isForm: true)
+        isNavigation(method: request.method == "HEAD" ? "GET" : request.method, fields: request.fields, isForm: true)
     }
 }

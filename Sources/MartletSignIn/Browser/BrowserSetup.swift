@@ -55,8 +55,7 @@ package struct BrowserSetup: Sendable {
         case "password" where faces[provider.name] == nil: return .password
         default:
             let face = faces[provider.name]
-            return .other(
-                label: face?.label ?? provider.name, icon: (face?.icon).map { "\(base)/logo/\($0.version)" })
+            return .other(label: face?.label ?? provider.name, icon: (face?.icon).map { "\(base)/logo/\($0.version)" })
         }
     }
 

@@ -73,9 +73,7 @@ struct CallbackResponses: Sendable {
     /// The response of the first way back, or that of an identical one a moment ago.
     /// - Throws: 400 for another way back of an attempt that has succeeded, 503; whatever `body` throws, which uses up
     ///   nothing.
-    func once(
-        _ body: () async throws(Failure) -> CallbackResponse
-    ) async throws(Failure) -> CallbackResponse {
+    func once(_ body: () async throws(Failure) -> CallbackResponse) async throws(Failure) -> CallbackResponse {
         let claim = try await fromStore(await repetition.claim(until: deadline))
         if let response = try Self.response(of: claim) { return response }
         do throws(Failure) { try await recordUse() } catch {

@@ -11,8 +11,7 @@ extension RedirectFlows {
     func startLink(_ caller: Caller) async throws(Failure) -> BrowserResponse {
         guard endpoints.setup.accounts != nil else { throw .noRoute(.signInNoAccounts) }
         let session = SignInAttempt.Session(subject: caller.session.subject, id: caller.session.id)
-        return try await begin(
-            .link, .page(call.path("account")), session, status: 303, try call.cookies())
+        return try await begin(.link, .page(call.path("account")), session, status: 303, try call.cookies())
     }
 
     /// Links what the provider has proved, if the session that asked for it is still live.

@@ -45,8 +45,7 @@ struct SignOutFlow: Sendable {
 
     /// `GET /signed-out`: the page that says so.
     func confirmation() -> BrowserResponse {
-        let page = SignedOutPage(
-            isEverywhere: (try? call.query.text("all")) == "true", signIn: call.path("sign-in"))
+        let page = SignedOutPage(isEverywhere: (try? call.query.text("all")) == "true", signIn: call.path("sign-in"))
         return .page(page, path: call.path("signed-out"))
     }
 }

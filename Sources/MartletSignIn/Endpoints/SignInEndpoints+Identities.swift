@@ -18,8 +18,7 @@ extension SignInEndpoints {
         let states = try await statusOfIdentities(of: caller.session.subject)
         let entries = identities.map { identity in
             let status = states.first { $0.provider.hasSameBytes(as: identity.provider) }
-            return JSONValue.object(
-                Self.entry(identity, status?.state, of: caller, canUnlink: linked.count > 1))
+            return JSONValue.object(Self.entry(identity, status?.state, of: caller, canUnlink: linked.count > 1))
         }
         return SignInResponse.json(["identities": .array(entries)])
     }

@@ -32,8 +32,7 @@ extension SignInEndpoints {
             return try await issueTokens(
                 for: signIn, of: provider, to: client, instead: replaced, boundTo: key, startedAt: start, request)
         }
-        let posts = LoginRepetition(
-            repetition, provider: provider.name, boundTo: key, for: request.owner, setup: setup)
+        let posts = LoginRepetition(repetition, provider: provider.name, boundTo: key, for: request.owner, setup: setup)
         return try await repeating(posts, request) { () async throws(Failure) in
             try await issueTokens(
                 for: signIn, of: provider, to: client, instead: replaced, boundTo: key, startedAt: start, request)

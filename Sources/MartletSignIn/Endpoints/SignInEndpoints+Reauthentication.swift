@@ -81,9 +81,7 @@ extension SignInEndpoints {
     }
 
     /// - Throws: 401 for an identity of another account.
-    private func checkOwner(
-        of signIn: SignIn, _ provider: ProviderHandle, is caller: Caller
-    ) async throws(Failure) {
+    private func checkOwner(of signIn: SignIn, _ provider: ProviderHandle, is caller: Caller) async throws(Failure) {
         let subject = try await knownSubject(of: signIn, provider: provider.name)
         guard let subject, subject.hasSameBytes(as: caller.session.subject) else {
             throw .credentialInvalid(.signInOtherAccount)

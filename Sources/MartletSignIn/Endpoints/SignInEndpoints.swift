@@ -35,8 +35,7 @@ package final class SignInEndpoints: Sendable {
         selfService = SelfServiceProviders(setup.providers)
         mails = AddressMails(
             origin: setup.browser?.configuration.origin.value, base: setup.configuration.path, clock: setup.clock)
-        fence = LoginFence(
-            store: setup.store, keyPrefix: setup.storeKeyPrefix, isNeeded: setup.accounts != nil)
+        fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix, isNeeded: setup.accounts != nil)
         creation = SessionCreation(setup: setup, fence: fence, ends: ends)
         crossOrigin = CrossOrigin(
             origins: setup.configuration.corsOrigins, allowsProofs: setup.configuration.dpop != .off)
@@ -75,8 +74,7 @@ package final class SignInEndpoints: Sendable {
             return response.noting(note)
         }
         guard let endpoint = Endpoint.find(request.path, in: setup), isOffered(endpoint) else {
-            return crossOrigin.addingFields(
-                to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
+            return crossOrigin.addingFields(to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
         }
         var response: LocalResponse
         do throws(Failure) {
@@ -210,7 +208,6 @@ extension SignInEndpoints {
         request.callerNote?.note(subject: proven.principal.subject, sessionID: proven.principal.sessionID)
         request.callerNote?.note(provider: proven.principal.provider)
         guard let id = proven.principal.sessionID else { throw .credentialInvalid(.signInSessionNeeded) }
-        return Caller(
-            principal: proven.principal, session: SessionReference(subject: proven.principal.subject, id: id))
+        return Caller(principal: proven.principal, session: SessionReference(subject: proven.principal.subject, id: id))
     }
 }

@@ -26,8 +26,7 @@ extension SignInForm {
             throw .malformed(.signInBadName, BodyError("name", .tooLong, detail: detail))
         }
         guard let name = DisplayName.clean([text]) else {
-            throw .malformed(
-                .signInBadName, BodyError("name", .invalid, detail: "`name` has no visible character."))
+            throw .malformed(.signInBadName, BodyError("name", .invalid, detail: "`name` has no visible character."))
         }
         return name
     }

@@ -31,9 +31,7 @@ struct SelfServiceProviders: Sendable {
 
     /// The provider that a body names with `provider`; it may be omitted if there is only one.
     /// - Throws: 400 if it is missing, or names none of them.
-    static func chosen(
-        from entries: [Entry], by form: SignInForm
-    ) throws(AuthenticationError) -> Entry {
+    static func chosen(from entries: [Entry], by form: SignInForm) throws(AuthenticationError) -> Entry {
         guard let name = try form.text("provider") else {
             guard entries.count == 1, let only = entries.first else { throw form.missing("provider") }
             return only
