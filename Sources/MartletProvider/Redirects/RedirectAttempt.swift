@@ -52,18 +52,13 @@ public struct RedirectAttempt: Sendable {
     /// - Throws: when the system has no random bytes.
     package static func make(redirectURI: String, browser: BrowserKind) throws(CryptoError) -> RedirectAttempt {
         RedirectAttempt(
-            checked: hexadecimal(try RandomBytes.make(32)), nonce: Base64URL.encode(try RandomBytes.make(32)),
+            checked: Hexadecimal.text(try RandomBytes.make(32)), nonce: Base64URL.encode(try RandomBytes.make(32)),
             codeVerifier: Secret(Base64URL.encode(try RandomBytes.make(32))), redirectURI: redirectURI,
             browser: browser)
     }
 
     /// The `code_challenge` with the method S256 (RFC 7636 §4.2).
     public var codeChallenge: String { Base64URL.encode(codeVerifier.withBytes { SHA256.digest($0) }) }
-
-    private static func hexadecimal(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
 }
 
 /// Builds the URLs that browsers are sent to.

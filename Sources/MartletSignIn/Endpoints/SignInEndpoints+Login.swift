@@ -242,9 +242,7 @@ extension AuthenticationContext {
         guard let approve else { return self }
         var copy = self
         copy.approval = { (signIn) async throws(AuthenticationError) in
-            do throws(Failure) {
-                try await approve(signIn)
-            } catch {
+            do throws(Failure) { try await approve(signIn) } catch {
                 throw AuthenticationError(error.reason, .denied, cause: error)
             }
         }

@@ -26,9 +26,5 @@ struct LinkToken: Sendable {
         }
     }
 
-    private static func digest(of bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        let hexadecimal = SHA256.digest(bytes).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: hexadecimal, as: UTF8.self)
-    }
+    private static func digest(of bytes: [UInt8]) -> String { Hexadecimal.text(SHA256.digest(bytes)) }
 }
