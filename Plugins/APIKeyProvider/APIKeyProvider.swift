@@ -223,10 +223,11 @@ extension APIKeyProvider: Reporting {
                 gauges: [gauge(count)])
         case .accounts(let keys):
             let (state, detail): (ProviderHealth.State, String) =
-                keys.isStale
-                ? (.unavailable, "keys rejected: their changes cannot be read")
-                : outage.isFailing
-                    ? (.degraded, "changes of keys cannot be read at the moment") : (.ready, "keys in the account store")
+                switch (keys.isStale, outage.isFailing) {
+                case (true, _): (.unavailable, "keys rejected: their changes cannot be read")
+                case (false, true): (.degraded, "changes of keys cannot be read at the moment")
+                case (false, false): (.ready, "keys in the account store")
+                }
             return ProviderHealth(state: state, detail: detail, gauges: [gauge(keys.count)])
         }
     }

@@ -22,9 +22,7 @@ public struct MTLSProvider: LocallyVerifying {
             trust = nil
             return
         }
-        do throws(ClientCertificateError) {
-            trust = try ClientTrust(pem: authorities.value)
-        } catch {
+        do throws(ClientCertificateError) { trust = try ClientTrust(pem: authorities.value) } catch {
             throw ConfigurationError(error.code, at: authorities.location, "ca_file: \(error.message)")
         }
     }

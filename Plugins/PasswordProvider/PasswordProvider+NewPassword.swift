@@ -28,9 +28,7 @@ extension PasswordProvider {
     /// Checks a password's form and normalizes it.
     private func wellFormed(_ new: Secret, member: String) throws(AuthenticationError) -> Secret {
         let text: PasswordText
-        do {
-            text = try PasswordText(new)
-        } catch {
+        do { text = try PasswordText(new) } catch {
             switch error {
             case .empty: throw tooShort(member)
             case .tooLong: throw .malformed("password.too_long", BodyError(member, .tooLong))

@@ -20,9 +20,7 @@ extension PasswordProvider: PasswordSelfServing {
     /// Ends the bans of the user.
     public func passwordWasReset(of key: String, in context: AuthenticationContext) async {
         singleFlight.startNewEpoch()
-        do throws(StoreError) {
-            try await throttle.unlock(Array(key.utf8))
-        } catch {
+        do throws(StoreError) { try await throttle.unlock(Array(key.utf8)) } catch {
             self.context.logger.warning("unlocking a user failed", ("code", error.code.rawValue))
         }
     }

@@ -187,9 +187,7 @@ extension PasswordProvider {
     /// Replaces the hash if it is unchanged; a concurrent change wins, and a failure is only logged.
     private func replaceHash(of user: FoundUser, by replacement: String) async {
         guard case .accounts(let users) = source, let stored = user.stored else { return }
-        do {
-            _ = try await users.replaceHash(of: user.subject, from: stored, to: replacement)
-        } catch {
+        do { _ = try await users.replaceHash(of: user.subject, from: stored, to: replacement) } catch {
             context.logger.warning("rehashing a password failed", ("code", error.code.rawValue))
         }
     }

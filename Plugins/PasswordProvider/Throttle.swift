@@ -137,9 +137,7 @@ struct Throttle: Sendable {
     func withdraw(_ attempt: Attempt) async { await withdraw(from: attempt.bucket) }
 
     private func withdraw(from bucket: Bucket) async {
-        do throws(StoreError) {
-            try await counters(for: .gateway).decrement(key(.attempts, bucket))
-        } catch {
+        do throws(StoreError) { try await counters(for: .gateway).decrement(key(.attempts, bucket)) } catch {
             context.logger.warning("withdrawing a login attempt failed", ("code", error.code.rawValue))
         }
     }

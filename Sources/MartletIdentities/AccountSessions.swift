@@ -44,9 +44,7 @@ package struct AccountSessions: AccountSessionEnding {
         var unmarked: SessionError?
         if end.endsLogins {
             for provider in end.provider.map({ [$0] }) ?? providers {
-                do throws(StoreError) {
-                    try await fence.mark(subject, provider: provider)
-                } catch {
+                do throws(StoreError) { try await fence.mark(subject, provider: provider) } catch {
                     unmarked = SessionError(error.code, .unavailable, cause: UnmarkedChange(provider: provider))
                 }
             }
@@ -68,9 +66,7 @@ package struct AccountSessions: AccountSessionEnding {
     ) async throws(SessionError) {
         guard let life, life.reportsEnds else { return try await self.end(end, of: subject) }
         let hasEnded: Bool
-        do throws(AccountError) {
-            hasEnded = try await life.end(end, of: subject)
-        } catch {
+        do throws(AccountError) { hasEnded = try await life.end(end, of: subject) } catch {
             logger.error("end of sessions not reported", ("subject", subject), ("code", "\(error.code)"))
             return try await self.end(end, of: subject)
         }

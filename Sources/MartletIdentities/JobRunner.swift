@@ -128,9 +128,7 @@ package final class JobRunner: Sendable {
     private var isEnding: Bool { isStopping.load(ordering: .acquiring) || Task.isCancelled }
 
     private func renewed(_ lease: inout HeldLease) async -> Bool {
-        do throws(StoreError) {
-            return try await lease.renew(by: clock)
-        } catch {
+        do throws(StoreError) { return try await lease.renew(by: clock) } catch {
             outages.failed(error)
             return lease.isHeld(at: clock.monotonicTime)
         }
@@ -161,9 +159,7 @@ package final class JobRunner: Sendable {
 
     /// - Returns: whether there may be more.
     private func dropDeliveries() async -> Bool {
-        do throws(StoreError) {
-            return try await surroundings.outbox?.drop() ?? false
-        } catch {
+        do throws(StoreError) { return try await surroundings.outbox?.drop() ?? false } catch {
             outages.failed(error)
             return false
         }
@@ -301,7 +297,9 @@ package final class JobRunner: Sendable {
         do throws(AccountError) { return try await value() } catch { throw JobError(code: error.code) }
     }
 
-    private func fromProvider(_ call: @autoclosure () async throws(AuthenticationError) -> Void) async throws(JobError) {
+    private func fromProvider(
+        _ call: @autoclosure () async throws(AuthenticationError) -> Void
+    ) async throws(JobError) {
         do throws(AuthenticationError) { try await call() } catch {
             throw JobError(code: error.code, retryAfter: error.retryAfter)
         }

@@ -58,9 +58,7 @@ package struct OperatorAccounts: Sendable {
             throw AccountError(code, .unavailable, "the store is unavailable; nothing was changed")
         }
         let isApplied: Bool
-        do throws(AccountError) {
-            isApplied = try await change()
-        } catch {
+        do throws(AccountError) { isApplied = try await change() } catch {
             guard error.kind == .notFound else { throw error }
             return false
         }

@@ -43,8 +43,9 @@ package protocol SessionVerifying: Sendable {
     static var accessPrefix: String { get }
     /// Verifies a token and records the use of its session; a cookie token that is due is replaced.
     /// - Throws: `rejected` for a token without an active session, `unavailable` if the store is unavailable.
-    func verify(_ token: Credential, in context: AuthenticationContext) async throws(AuthenticationError)
-        -> VerifiedSession
+    func verify(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> VerifiedSession
     /// Verifies a token like ``verify(_:in:)``, but changes nothing: it neither records a use of the session, nor
     /// replaces a cookie token, nor ends a session.
     func inspect(

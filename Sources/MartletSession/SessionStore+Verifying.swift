@@ -49,9 +49,7 @@ extension SessionStore {
                 throw .rejected(.sessionTokenUnknown)
             }
             let use: TokenUse
-            do throws(SessionError) {
-                use = try await self.use(presented, isUse: updatesLastUse)
-            } catch {
+            do throws(SessionError) { use = try await self.use(presented, isUse: updatesLastUse) } catch {
                 throw AuthenticationError(error)
             }
             return try verified(use, presented.sessionKey)

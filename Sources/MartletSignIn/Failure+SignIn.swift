@@ -54,7 +54,7 @@ extension Failure {
     var wait: Int64 { Int64(max(retryAfter, 1)) }
 }
 
-// MARK: - Values from other rooms, whose errors become failures
+// MARK: - Values from other modules, whose errors become failures
 
 func fromAccounts<Value>(
     _ value: @autoclosure () async throws(AccountError) -> Value

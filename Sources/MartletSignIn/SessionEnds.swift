@@ -47,18 +47,14 @@ struct SessionEnds: Sendable {
     /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
     /// matters more.
     func mark(_ subject: String, _ provider: String) async {
-        do throws(StoreError) {
-            try await sessions.fence.mark(subject, provider: provider)
-        } catch {
+        do throws(StoreError) { try await sessions.fence.mark(subject, provider: provider) } catch {
             warn(provider, error.code)
         }
     }
 
     /// The same for a user whose password has changed, with or without an account.
     func mark(user: String, _ provider: String) async {
-        do throws(StoreError) {
-            try await sessions.fence.mark(user: user, provider: provider)
-        } catch {
+        do throws(StoreError) { try await sessions.fence.mark(user: user, provider: provider) } catch {
             warn(provider, error.code)
         }
     }
@@ -100,9 +96,7 @@ struct SessionEnds: Sendable {
             guard isReported else { return try await create(true) }
             for _ in 0..<Self.evictions {
                 let surplus: SurplusSessions
-                do throws(SessionError) {
-                    return try await create(false)
-                } catch {
+                do throws(SessionError) { return try await create(false) } catch {
                     guard let found = error.cause as? SurplusSessions else { throw error }
                     surplus = found
                 }
@@ -116,9 +110,7 @@ struct SessionEnds: Sendable {
     }
 
     private func evict(_ id: String, of subject: String) async throws(SessionError) {
-        do throws(Failure) {
-            try await end(SessionsEnd("evicted", only: id), of: subject)
-        } catch {
+        do throws(Failure) { try await end(SessionsEnd("evicted", only: id), of: subject) } catch {
             throw SessionError(error.reason, .unavailable)
         }
     }

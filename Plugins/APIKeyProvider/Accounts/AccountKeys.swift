@@ -93,9 +93,7 @@ final class AccountKeys: Sendable {
             let asked = clock.monotonicTime
             let version = cache.withLock { $0.version }
             let changes: APIKeyChanges
-            do throws(StoreError) {
-                changes = try await store.changes(since: version)
-            } catch {
+            do throws(StoreError) { changes = try await store.changes(since: version) } catch {
                 cache.withLock { $0.failed() }
                 // What was applied before counts, and the failure shows again the next time.
                 return changed.isEmpty ? .failed(error) : .changed(changed)

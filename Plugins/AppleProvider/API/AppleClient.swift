@@ -107,9 +107,7 @@ struct AppleClient: Sendable {
         let left = min(timeout, deadline.since(clock.monotonicTime))
         guard left >= Self.minimumTime else { throw .apiUnreachable("no time left for a call") }
         let secret: String
-        do throws(CryptoError) {
-            secret = try secrets.secret(for: client, at: clock.unixTime)
-        } catch {
+        do throws(CryptoError) { secret = try secrets.secret(for: client, at: clock.unixTime) } catch {
             throw .apiUnreachable("the client secret cannot be signed [\(error.code)]")
         }
         let credentials = [(name: "client_id", value: client), (name: "client_secret", value: secret)]

@@ -17,9 +17,7 @@ struct DeveloperKey: Sendable {
     init(id: String, pem: Located<Secret>, file: FilePath?) throws(ConfigurationError) {
         let text = pem.value.withBytes { Secret(Self.withLineBreaks($0)) }
         if let other = text.withBytes({ Self.otherKind(of: $0) }) { throw Self.notAKey(pem, other) }
-        do throws(CryptoError) {
-            key = try PrivateKey(pem: text)
-        } catch {
+        do throws(CryptoError) { key = try PrivateKey(pem: text) } catch {
             throw Self.notAKey(pem, text.withBytes { PrivateKeyKind.find(in: $0) } ?? "a damaged PKCS #8 key")
         }
         guard case .p256 = key.publicKey.parts else {

@@ -122,9 +122,7 @@ public struct OIDCConfiguration: ConfigurationDecodable {
         if reader.has("jwks_url") || reader.has("jwks_file"), url == nil, file == nil { throw .alreadyReported }
         if let url { return .url(url) }
         guard let file else { return .discovered }
-        do throws(JOSEError) {
-            return .file(try KeySet(document: file.value, allowing: algorithms))
-        } catch {
+        do throws(JOSEError) { return .file(try KeySet(document: file.value, allowing: algorithms)) } catch {
             throw ConfigurationError(.configBadValue, at: file.location, "jwks_file: \(error.message)")
         }
     }

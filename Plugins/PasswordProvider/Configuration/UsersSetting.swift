@@ -20,9 +20,7 @@ enum UsersSetting: ConfigurationValue {
             throw node.error(.configBadValue, "must be accounts, or htpasswd: and the name of a file")
         }
         let path = FilePath(String(text.dropFirst(Self.filePrefix.count)), relativeTo: node.location.file)
-        do {
-            self = .file(try UserFile(path: path.text))
-        } catch {
+        do { self = .file(try UserFile(path: path.text)) } catch {
             throw ConfigurationError(error.errors.map { Self.diagnostic($0, path: path.text, node) })
         }
     }

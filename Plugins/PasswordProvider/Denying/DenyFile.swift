@@ -67,9 +67,7 @@ extension DenyFile: ConfigurationValue {
     /// The file at a path.
     convenience init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let path = try FilePath(decoding: node)
-        do throws(DenyListError) {
-            try self.init(path: path.text)
-        } catch {
+        do throws(DenyListError) { try self.init(path: path.text) } catch {
             throw node.error(.configFileUnreadable, "cannot use '\(path.text)': \(error)")
         }
     }

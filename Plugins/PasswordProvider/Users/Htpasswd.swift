@@ -80,9 +80,7 @@ package struct Htpasswd: Sendable {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw LineError(line: number, "missing colon") }
         let name = Array(line[..<colon])
         if let reason = nameError(name) { throw LineError(line: number, reason) }
-        do {
-            return (name, try PasswordHash(Array(line[(colon + 1)...])))
-        } catch {
+        do { return (name, try PasswordHash(Array(line[(colon + 1)...]))) } catch {
             throw LineError(line: number, error.message)
         }
     }

@@ -45,7 +45,9 @@ struct CodeLedger: Sendable {
 
     /// Whether a request has claimed the code already.
     /// - Throws: `unavailable` when the store is.
-    func isClaimed() async throws(AuthenticationError) -> Bool { try await AuthenticationError.value(for: claimKey, in: claims) != nil }
+    func isClaimed() async throws(AuthenticationError) -> Bool {
+        try await AuthenticationError.value(for: claimKey, in: claims) != nil
+    }
 
     /// Claims the code; to be called when it can be sent immediately.
     /// - Returns: `false` when another request was first.

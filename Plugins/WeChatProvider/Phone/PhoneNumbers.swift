@@ -15,9 +15,7 @@ struct PhoneNumbers: Sendable {
     /// - Throws: `rejected` for a code that WeChat does not know, `unavailable` without a valid response.
     func number(for code: Secret, of app: WeChatConfiguration.NamedApp) async throws(AuthenticationError) -> String {
         let token = try await tokens.token(of: app, client, endpoints, until: deadline)
-        do throws(AuthenticationError) {
-            return try await ask(code, app, token)
-        } catch {
+        do throws(AuthenticationError) { return try await ask(code, app, token) } catch {
             guard error.code == WeChatError.badTokenReason else { throw error }
         }
         // It was revoked, or another program has fetched one.

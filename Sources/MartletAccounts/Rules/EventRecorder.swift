@@ -12,9 +12,7 @@ final class EventRecorder: Sendable {
 
         /// - Throws: `accounts.failed` if no random bytes are available.
         init(at milliseconds: Int64) throws(AccountError) {
-            do throws(StoreError) {
-                id = try ULID(at: milliseconds).description
-            } catch {
+            do throws(StoreError) { id = try ULID(at: milliseconds).description } catch {
                 throw .unavailable(.accountsFailed, error.message)
             }
             time = milliseconds

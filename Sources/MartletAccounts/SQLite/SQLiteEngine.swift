@@ -93,9 +93,7 @@ extension SQLiteEngine {
     private func open() throws(AccountError) {
         let deadline = clock.monotonicTime + options.busyTimeout
         while true {
-            do {
-                return try openOnce()
-            } catch {
+            do { return try openOnce() } catch {
                 guard error.code == .accountsBusy, clock.monotonicTime < deadline else { throw error }
                 usleep(20_000)
             }

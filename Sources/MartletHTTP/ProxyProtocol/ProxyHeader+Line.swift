@@ -18,9 +18,7 @@ extension ProxyHeader {
         guard bytes[end &+ 1] == 0x0A else { return .failure(.badLine) }
         var line: [UInt8] = []
         for index in start.count..<end { line.append(bytes[index]) }
-        do throws(Failure) {
-            return .complete(count: end &+ 2, peer: try peer(of: line))
-        } catch {
+        do throws(Failure) { return .complete(count: end &+ 2, peer: try peer(of: line)) } catch {
             return .failure(error)
         }
     }

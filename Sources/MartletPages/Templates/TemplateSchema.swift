@@ -12,9 +12,9 @@ struct TemplateSchema: Sendable {
 
     private init(_ names: [String: Kind]) { self.names = names }
 
-    private static func texts(_ texts: String..., urls: [String] = [], lists: [String: TemplateSchema] = [:])
-        -> TemplateSchema
-    {
+    private static func texts(
+        _ texts: String..., urls: [String] = [], lists: [String: TemplateSchema] = [:]
+    ) -> TemplateSchema {
         var names: [String: Kind] = [:]
         for name in texts { names[name] = .text }
         for name in urls { names[name] = .url }

@@ -66,9 +66,7 @@ package final class Bulkhead: Sendable {
         }
         let outcome = OnceOnly<Result<Value, AuthenticationError>>()
         let task = Task(executorPreference: executor) {
-            do throws(AuthenticationError) {
-                outcome.complete(.success(try await call()))
-            } catch {
+            do throws(AuthenticationError) { outcome.complete(.success(try await call())) } catch {
                 outcome.complete(.failure(error))
             }
             self.leave()

@@ -86,9 +86,7 @@ final class RedisNode {
     ) {
         if command.traits.contains(.waitsForReplicas), configuration.waitsForReplicas, !isClosed {
             let write = Write(command: command, deadline: deadline, isAsking: isAsking, completion: completion)
-            do throws(StoreError) {
-                if let group = try writes.add(write) { begin(group) }
-            } catch {
+            do throws(StoreError) { if let group = try writes.add(write) { begin(group) } } catch {
                 completion(.failure(error))
             }
             return

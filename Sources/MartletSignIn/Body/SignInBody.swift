@@ -54,9 +54,7 @@ package enum SignInBody {
         let members: [JSONMember]?
         // Some clients write a byte order mark, which may be ignored (RFC 8259 §8.1).
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
-        do throws(JSONError) {
-            members = try JSON.members(of: text, limits: jsonLimits)
-        } catch {
+        do throws(JSONError) { members = try JSON.members(of: text, limits: jsonLimits) } catch {
             throw .unreadable(error)
         }
         guard let members else {

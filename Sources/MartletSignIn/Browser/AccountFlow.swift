@@ -33,9 +33,7 @@ struct AccountFlow: Sendable {
     func show() async throws(Failure) -> BrowserResponse {
         let cookies = try call.cookies()
         let caller: Caller
-        do throws(Failure) {
-            caller = try await self.caller(cookies)
-        } catch {
+        do throws(Failure) { caller = try await self.caller(cookies) } catch {
             guard error.status == 401 else { throw error }
             let target = call.setup.returns.target(of: path)
             return .redirect(
@@ -67,9 +65,7 @@ struct AccountFlow: Sendable {
             return try await page(caller, cookies, AccountPageState(isUnconfirmed: true), status: 400)
                 .because(of: .malformed(.signInNotConfirmed))
         }
-        do throws(Failure) {
-            return try await perform(action, caller)
-        } catch {
+        do throws(Failure) { return try await perform(action, caller) } catch {
             guard call.isNavigation else { throw error }
             let state = AccountPageState(error, of: action, minimumLength: endpoints.minimumPasswordLength)
             return try await page(caller, cookies, state, status: error.status).because(of: error)

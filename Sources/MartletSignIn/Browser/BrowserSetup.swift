@@ -91,7 +91,7 @@ package struct BrowserSetup: Sendable {
 
     /// The `Set-Cookie` of a cookie.
     func setting(_ cookie: SetCookie, to value: String) throws(Failure) -> String {
-        return try fromBrowser(cookie.text(value))
+        try fromBrowser(cookie.text(value))
     }
 }
 

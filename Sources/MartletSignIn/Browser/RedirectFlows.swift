@@ -79,7 +79,7 @@ struct RedirectFlows: Sendable {
     private func attempt(
         _ purpose: SignInAttempt.Purpose, _ destination: SignInAttempt.Destination, _ session: SignInAttempt.Session?
     ) throws(Failure) -> SignInAttempt {
-        return try random(
+        try random(
             SignInAttempt(
                 provider: provider.name, purpose: purpose, destination: destination, session: session, now: call.now))
     }

@@ -190,7 +190,7 @@ extension SignInEndpoints {
     /// `POST /nonce`.
     func nonce(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let nonce = try await withBudget(budgets.nonces, request, countsSuccess: true) { () async throws(Failure) in
-            return try await fromStore(await setup.nonces.make())
+            try await fromStore(await setup.nonces.make())
         }
         return SignInResponse.json([
             "nonce": .string(nonce), "expires_in": .integer(NonceIssuer.lifetime.wholeSeconds),

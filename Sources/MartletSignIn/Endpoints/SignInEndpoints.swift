@@ -77,9 +77,7 @@ package final class SignInEndpoints: Sendable {
             return crossOrigin.addingFields(to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
         }
         var response: LocalResponse
-        do throws(Failure) {
-            response = try await dispatch(request, to: endpoint)
-        } catch {
+        do throws(Failure) { response = try await dispatch(request, to: endpoint) } catch {
             response = LocalResponse(refusing: error.describingBody())
         }
         audit.record(AuditDeed(endpoint, request), request, response)

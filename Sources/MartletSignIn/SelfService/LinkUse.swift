@@ -24,7 +24,8 @@ struct LinkUse: Sendable {
             let (digest, entry) = try await validLink(form, for: purpose, links)
             let hash = try await fromProvider(
                 await entry.provider.hashNewPassword(
-                    try form.requiredSecret(passwordMember), member: passwordMember, in: endpoints.context(of: request)))
+                    try form.requiredSecret(passwordMember), member: passwordMember,
+                    in: endpoints.context(of: request)))
             let (now, names) = (endpoints.setup.clock.unixTime, endpoints.selfService.names)
             let proof =
                 switch purpose {
