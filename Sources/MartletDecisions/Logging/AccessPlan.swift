@@ -48,6 +48,7 @@ package final class AccessPlan: Sendable {
         return AccessPlan(configuration)
     }()
 
+    /// What a line of a format has, in its order.
     package func columns(_ format: AccessFormat) -> [AccessColumn] { format == .json ? json : text }
 
     /// How many requests the line of one stands for; `nil` if it has no line.

@@ -75,7 +75,7 @@ package final class ResponseFieldRules: Sendable {
         return true
     }
 
-    package static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
+    static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
         for index in 0..<bytes.count { out.append(bytes[index]) }
     }
 }

@@ -22,7 +22,7 @@ package enum EndpointText {
         }
     }
 
-    package static func authority(_ host: String, _ port: UInt16, isSecure: Bool) -> String {
+    static func authority(_ host: String, _ port: UInt16, isSecure: Bool) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }

@@ -37,7 +37,7 @@ import Testing
     @Test func `have every code, and no other`() throws {
         let page = try String(contentsOf: Self.pages.appendingPathComponent("APIKeys.md"), encoding: .utf8)
         let written = try codes(/"(api_key\.[a-z_]+)"/, in: "Plugins/APIKeyProvider")
-            .union(codes(/code: "(key\.[a-z_]+)"/, in: "Sources/MartletCommands"))
+            .union(codes(/(?:code|many): "(key\.[a-z_]+)"/, in: "Sources/MartletCommands"))
         let documented = Set(page.matches(of: /`((?:api_)?key\.[a-z_]+)`/).map { String($0.1) })
         #expect(!written.isEmpty && written == documented, "\(written.symmetricDifference(documented))")
     }
