@@ -2,14 +2,14 @@ internal import MartletConfig
 package import MartletTraffic
 
 /// What the rate limits of one phase decided about a request: all of them pass it, or none counts it.
-package struct LimitDecisions {
+@usableFromInline package struct LimitDecisions: Sendable {
     private var decisions = InlineArray<8, TokenDecision>(
         repeating: TokenDecision(isAllowed: true, missing: 0))
     /// The limit without a token whose next one comes last, or −1.
-    package private(set) var rejecting = -1
+    @usableFromInline package private(set) var rejecting = -1
     private var longestWait: Int64 = -1
     /// Limits that have decided, and those that have taken a token, as bits.
-    private var decided: UInt16 = 0
+    @usableFromInline var decided: UInt16 = 0
     private var taken: UInt16 = 0
     /// Limits whose token is one of the store, as bits.
     package var storeTokens: UInt16 = 0
@@ -24,14 +24,13 @@ package struct LimitDecisions {
     package subscript(index: Int) -> TokenDecision { decisions[index] }
 
     /// Whether there was a token in each.
-    package var areAllowed: Bool { rejecting < 0 }
+    @inlinable package var areAllowed: Bool { rejecting < 0 }
 
     /// Whether it is an outage of the store that rejects the request.
     package var isStoreFailure: Bool { rejecting >= 0 && withoutStore & Self.bit(rejecting) != 0 }
 
     /// A limit as a bit.
-    @inline(__always)
-    package static func bit(_ index: Int) -> UInt16 { 1 << UInt16(truncatingIfNeeded: index) }
+    @inlinable package static func bit(_ index: Int) -> UInt16 { 1 << UInt16(truncatingIfNeeded: index) }
 
     /// Whether one limit lets the request pass.
     package func isAllowed(_ index: Int) -> Bool { decisions[index].isAllowed }
@@ -68,7 +67,7 @@ package struct LimitDecisions {
     }
 
     /// Whether a limit has decided: where one rejects a request, others may not have been asked.
-    package func isDecided(_ index: Int) -> Bool { decided & Self.bit(index) != 0 }
+    @inlinable package func isDecided(_ index: Int) -> Bool { decided & Self.bit(index) != 0 }
 
     /// Whether a limit took a token, which is to be given back if the request is rejected.
     package func took(_ index: Int) -> Bool { taken & Self.bit(index) != 0 }

@@ -108,5 +108,5 @@ package struct LoginLimits: Sendable {
 private final class WaitingLogin: TokenWaiting {
     package let reply = OnceOnly<TokenDecision?>()
 
-    package func decided(_ index: Int, _ decision: TokenDecision?) { reply.complete(.some(decision)) }
+    func decided(_ index: Int, _ decision: TokenDecision?) { reply.complete(.some(decision)) }
 }

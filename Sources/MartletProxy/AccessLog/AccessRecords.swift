@@ -8,6 +8,32 @@ internal import MartletTLS
 
 /// Collects what access lines say of exchanges: the writer of lines knows nothing of these.
 enum AccessRecords {
+    /// Writes the access line of an exchange, if it has one.
+    @inline(__always)
+    static func write(
+        _ exchange: Handle<Exchange>, microseconds: Int, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ directory: inout UpstreamDirectory,
+        _ context: inout LoopContext
+    ) {
+        context.logs.access.facts.bytesIn = exchanges[exchange].record.bytesIn
+        context.logs.access.facts.bytesOut = exchanges[exchange].record.bytesOut
+        context.logs.access.facts.microseconds = microseconds
+        context.logs.access.facts.unixTime = context.unixTime
+        let key = AccessKey(
+            route: exchanges[exchange].record.routeSlot.rawValue,
+            endpoint: exchanges[exchange].forwarding.endpoint.rawValue,
+            status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
+            provider: exchanges[exchange].credential.provider, isCheck: !exchanges[exchange].request.check.isEmpty)
+        let slot = key.slot
+        if context.logs.access.isSelective || !context.logs.access.isPrepared(for: key, at: slot) {
+            guard prepare(key, exchange, &exchanges, &downstreams, &directory, &context) else {
+                return
+            }
+        }
+        let lent = unsafe exchanges.all.address(of: exchange)
+        unsafe context.logs.access.append(&lent.pointee.record.texts, at: slot)
+    }
+
     /// Collects the facts of an exchange and prepares its key, unless a plan says that it has no line.
     /// - Returns: whether it has one.
     @inline(never)

@@ -41,7 +41,8 @@ extension EventLoop {
             case .message(.watch(let watcher)): loop.context.logs.watch(watcher)
             case .message(.logFormatChanged): loop.context.logs.access.reset()
             case .message(.accessLog(let plan)): loop.context.logs.access.adopt(plan)
-            case .message(.report(let withEndpoints, let reply)): reply(report(withEndpoints: withEndpoints))
+            case .message(.report(let withEndpoints, let reply)):
+                reply(LoopReport(of: self, withEndpoints: withEndpoints))
             case .message(.drain(let deadline, let hasSuccessor)):
                 drain(until: deadline.nanoseconds, hasSuccessor: hasSuccessor)
             }
@@ -123,33 +124,32 @@ extension EventLoop {
     var isDrained: Bool { loop.downstreams.all.count == 0 }
 }
 
-/// Reports the counters of a loop.
-extension EventLoop {
+extension LoopReport {
+    /// The counters of a loop.
     /// - Parameter withEndpoints: whether the state of every endpoint is in it, which takes as long as there are many.
-    func report(withEndpoints: Bool) -> LoopReport {
-        var report = loop.context.counters.report()
-        report.tokens.entries = authenticator.decisionCount
-        report.tokens.hits = authenticator.hits
-        report.tokens.misses = authenticator.misses
-        for index in 0..<loop.downstreams.all.end {
-            guard let downstream = loop.downstreams.all.handle(at: index) else { continue }
-            switch loop.downstreams[downstream].kind {
-            case .stream: report.http2.openStreams += 1
-            case .http2: report.http2.openConnections += 1
+    init(of events: borrowing EventLoop, withEndpoints: Bool) {
+        self = events.loop.context.counters.report()
+        tokens.entries = events.authenticator.decisionCount
+        tokens.hits = events.authenticator.hits
+        tokens.misses = events.authenticator.misses
+        for index in 0..<events.loop.downstreams.all.end {
+            guard let downstream = events.loop.downstreams.all.handle(at: index) else { continue }
+            switch events.loop.downstreams[downstream].kind {
+            case .stream: http2.openStreams += 1
+            case .http2: http2.openConnections += 1
             default: break
             }
         }
-        report.connections.open = loop.downstreams.all.count - report.http2.openStreams
-        report.overload.slowTurns = loop.context.overload.load.slowTurns
-        report.overload.overloadedLoops = loop.context.overload.load.isOverloaded ? 1 : 0
-        report.openExchanges = loop.exchanges.all.count
-        loop.context.counters.peers.add(
-            to: &report,
-            upstreams: loop.upstreams.directory.clusterOfUpstream.map {
-                (loop.upstreams.directory.clusters[Int($0)].upstream.name, Int($0))
+        connections.open = events.loop.downstreams.all.count - http2.openStreams
+        overload.slowTurns = events.loop.context.overload.load.slowTurns
+        overload.overloadedLoops = events.loop.context.overload.load.isOverloaded ? 1 : 0
+        openExchanges = events.loop.exchanges.all.count
+        events.loop.context.counters.peers.add(
+            to: &self,
+            upstreams: events.loop.upstreams.directory.clusterOfUpstream.map {
+                (events.loop.upstreams.directory.clusters[Int($0)].upstream.name, Int($0))
             })
-        if withEndpoints { report.endpoints = loop.upstreams.directory.report(now: loop.now) }
-        report.exemplars = loop.context.tracing.report
-        return report
+        if withEndpoints { endpoints = events.loop.upstreams.directory.report(now: events.loop.now) }
+        exemplars = events.loop.context.tracing.report
     }
 }

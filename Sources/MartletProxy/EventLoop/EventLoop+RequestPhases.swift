@@ -20,7 +20,9 @@ extension EventLoop {
             unsafe router.markNavigation(exchange, bytes, &loop.exchanges, &loop.context)
         }
         if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
-            return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
+            return unsafe loop.reject(
+                exchange,
+                router.redirectToHTTPS(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context))
         }
         guard let routed = unsafe router.route(exchange, bytes, &loop) else { return }
         let route = routed.route
@@ -32,10 +34,15 @@ extension EventLoop {
                 routed, bytes, authorization: router.head.authorizationValue, result: verification, at: loop.time,
                 &lent.pointee.credential)
         guard let authorized = unsafe carryOut(outcome, of: exchange, on: route, bytes) else { return }
-        if loop.context.snapshot.hasOtherCredentials,
-            unsafe !router.admitCaller(exchange, route: route, bytes, &loop)
-        {
-            return loop.exchanges[exchange].keep(verification?.result, epoch: authenticator.epoch)
+        if loop.context.snapshot.hasOtherCredentials {
+            do throws(Failure) {
+                guard
+                    unsafe try router.admitCaller(
+                        exchange, route: route, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+                else { return loop.exchanges[exchange].keep(verification?.result, epoch: authenticator.epoch) }
+            } catch {
+                return loop.reject(exchange, error)
+            }
         }
         guard loop.exchanges[exchange].request.check.isEmpty else {
             unsafe router.noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)

@@ -109,7 +109,11 @@ extension EventLoop {
     @inline(never)
     mutating func reject(_ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>) {
         if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
-            unsafe logRejection(error, failed, exchange, bytes)
+            let value = unsafe Array(bytes[failed.range])
+            let target = authenticator.verificationTarget(failed.form, value, failed.route)
+            unsafe router.logRejection(
+                error, failed.form.credential(value), by: target, exchange, bytes, &loop.exchanges, &loop.downstreams,
+                &loop.context)
         }
         unsafe router.noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
         unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
@@ -118,30 +122,5 @@ extension EventLoop {
                 unsafe !browser.hidesBasic(bytes.span, router.head.fields)
         }
         loop.reject(exchange, rejection.failure)
-    }
-
-    /// Logs why a credential was rejected.
-    private mutating func logRejection(
-        _ error: AuthenticationError, _ failed: CredentialLocation, _ exchange: Handle<Exchange>,
-        _ bytes: UnsafeBufferPointer<UInt8>
-    ) {
-        let value = unsafe Array(bytes[failed.range])
-        var provider: ProviderHandle?
-        if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
-            provider = handle
-        }
-        let client = loop.downstreams.clientSide(of: exchange, &loop.exchanges)
-        let head =
-            provider?.readsHead == true
-            ? unsafe client.receivedHead(router.head, bytes, trusting: loop.context.snapshot.trustedProxies) : nil
-        loop.debug.credentialRejected(
-            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
-            provider: provider,
-            credential: failed.form.credential(value),
-            in: AuthenticationContext(
-                now: loop.time.unixTime,
-                deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
-                client: loop.exchanges[exchange].clientNetwork(&loop.downstreams),
-                request: provider?.facts(of: loop.exchanges[exchange].record.texts, head: head)))
     }
 }

@@ -132,7 +132,12 @@ package struct EventLoop: ~Copyable {
             if loop.context.overload.isWatched { OverloadControl.end(&loop, events: count) }
             loop.context.schedule.freeClosedSessions()
             loop.exchanges.releaseTokens(&authenticator)
-            reclaimSlots()
+            // Until here no slot of what has ended has a new owner, so that `isAlive` alone tells after a call whether
+            // that has closed a connection or ended an exchange.
+            loop.downstreams.all.reclaim()
+            loop.exchanges.all.reclaim()
+            loop.upstreams.all.reclaim()
+            loop.exchanges.tunnels.reclaim()
             loop.context.logs.access.flush(now: loop.now, isIdle: count == 0)
             if loop.context.tracing.isOn { loop.context.tracing.flush() }
             if loop.isDraining && isDrained { break }
@@ -174,15 +179,6 @@ package struct EventLoop: ~Copyable {
         case .delayProbe: loop.context.overload.probeArrived(at: loop.now)
         case nil: break
         }
-    }
-
-    /// Frees the slots of what ended in this iteration: until here none has a new owner, so that `isAlive` alone tells
-    /// after a call whether that has closed a connection or ended an exchange.
-    private mutating func reclaimSlots() {
-        loop.downstreams.all.reclaim()
-        loop.exchanges.all.reclaim()
-        loop.upstreams.all.reclaim()
-        loop.exchanges.tunnels.reclaim()
     }
 
     /// Resumes paused connections: each gets one more turn, so that none starves the others.

@@ -8,30 +8,32 @@ internal import MartletTraffic
 /// Counts requests of routes with limits, and rejects those for which there is no room.
 extension RequestRouter {
     /// Counts a request before its credential is looked at.
-    /// - Returns: `false` if it was rejected, or waits for the store.
+    /// - Returns: `false` if it waits for the store.
     @inline(never)
     mutating func admit(
-        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) throws(Failure) -> Bool {
         // After a verification, or after a reload meanwhile, the request comes here again.
-        if loop.exchanges[exchange].record.limits.isEntered {
-            guard loop.exchanges[exchange].record.limits.decided?.needsCaller == false else { return true }
+        if exchanges[exchange].record.limits.isEntered {
+            guard exchanges[exchange].record.limits.decided?.needsCaller == false else { return true }
         }
-        let index = loop.context.snapshot.compiledRoutes[route].limitPlan
+        let index = context.snapshot.compiledRoutes[route].limitPlan
         // The snapshot retains the plan: no need to retain it again for the call.
-        return unsafe Unmanaged.passUnretained(loop.context.snapshot.routeLimits.plans[index])
+        let admission = unsafe Unmanaged.passUnretained(context.snapshot.routeLimits.plans[index])
             ._withUnsafeGuaranteedRef { plan in
-                if !loop.exchanges[exchange].record.limits.isEntered {
-                    loop.exchanges[exchange].record.limits.enter()
-                    if plan.concurrency < .max, !Self.enter(exchange, plan, &loop.exchanges, &loop.downstreams) {
-                        unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
-                        loop.reject(exchange, .tooManyUnderWay)
-                        return false
+                if !exchanges[exchange].record.limits.isEntered {
+                    exchanges[exchange].record.limits.enter()
+                    if plan.concurrency < .max, !Self.enter(exchange, plan, &exchanges, &downstreams) {
+                        unsafe noteHead(exchange, bytes, &exchanges, &downstreams, &context)
+                        return Admission.tooManyUnderWay
                     }
                 }
                 return unsafe takeTokens(
-                    exchange, plan, 0..<plan.countBeforeCaller, needsCaller: false, bytes, &loop)
+                    exchange, plan, 0..<plan.countBeforeCaller, needsCaller: false, bytes, &exchanges, &downstreams,
+                    &context)
             }
+        return try passes(admission, plan: index, &context)
     }
 
     /// Counts a request as under way.
@@ -46,61 +48,91 @@ extension RequestRouter {
     }
 
     /// Counts a request whose caller is authorized, by the limits that need the caller.
-    /// - Returns: `false` if it was rejected, or waits for the store.
+    /// - Returns: `false` if it waits for the store.
     @inline(never)
     mutating func admitCaller(
-        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
-        let index = loop.context.snapshot.compiledRoutes[route].limitPlan
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) throws(Failure) -> Bool {
+        let index = context.snapshot.compiledRoutes[route].limitPlan
         guard index >= 0 else { return true }
-        return unsafe Unmanaged.passUnretained(loop.context.snapshot.routeLimits.plans[index])
+        let admission = unsafe Unmanaged.passUnretained(context.snapshot.routeLimits.plans[index])
             ._withUnsafeGuaranteedRef { plan in
                 let range = plan.countBeforeCaller..<plan.limits.count
-                guard !range.isEmpty else { return true }
-                return unsafe takeTokens(exchange, plan, range, needsCaller: true, bytes, &loop)
+                guard !range.isEmpty else { return Admission.passes }
+                return unsafe takeTokens(
+                    exchange, plan, range, needsCaller: true, bytes, &exchanges, &downstreams, &context)
             }
+        return try passes(admission, plan: index, &context)
+    }
+
+    /// What limits decide about a request.
+    private enum Admission {
+        case passes
+        /// It waits for the store.
+        case waits
+        case tooManyUnderWay
+        /// A limit, by its index, has no token; seconds until it has one.
+        case exceeded(Int, retryAfter: Int)
+        /// The store did not respond, and a limit lets nothing pass without it.
+        case unavailable(Int)
+    }
+
+    /// Whether a request passes or waits.
+    /// - Throws: why it is rejected.
+    @inline(__always)
+    private func passes(
+        _ admission: Admission, plan index: Int, _ context: inout LoopContext
+    ) throws(Failure) -> Bool {
+        switch admission {
+        case .passes: return true
+        case .waits: return false
+        case .tooManyUnderWay: throw .tooManyUnderWay
+        case .exceeded(let limit, let retryAfter):
+            throw .rateExceeded(context.snapshot.routeLimits.plans[index].limits[limit].name, retryAfter: retryAfter)
+        case .unavailable(let limit):
+            throw .limitUnavailable(context.snapshot.routeLimits.plans[index].limits[limit].name)
+        }
     }
 
     /// Takes a token of each of some limits; if one of them has none, the others get theirs back.
     private mutating func takeTokens(
         _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
-        _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) -> Admission {
         var decisions = LimitDecisions()
         if plan.isShared {
             guard
                 let shared = unsafe takeShared(
-                    exchange, plan, range, needsCaller: needsCaller, bytes, &loop.exchanges, &loop.downstreams,
-                    &loop.context)
+                    exchange, plan, range, needsCaller: needsCaller, bytes, &exchanges, &downstreams,
+                    &context)
             else {
-                return false
+                return .waits
             }
             decisions = shared
         } else {
             for index in range {
                 unsafe takeLocal(
-                    plan.limits[index], index, exchange, bytes, &decisions, &loop.exchanges, &loop.downstreams,
-                    &loop.context)
+                    plan.limits[index], index, exchange, bytes, &decisions, &exchanges, &downstreams,
+                    &context)
             }
         }
         plan.count(decisions, range)
         guard decisions.areAllowed else {
-            unsafe giveBack(&decisions, exchange, plan, range, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
-            announce(decisions, exchange, plan, range, continues: false, &loop.exchanges)
+            unsafe giveBack(&decisions, exchange, plan, range, bytes, &exchanges, &downstreams, &context)
+            announce(decisions, exchange, plan, range, continues: false, &exchanges)
             let limit = plan.limits[decisions.rejecting]
             let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
-            unsafe noteHead(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
-            loop.reject(
-                exchange,
-                decisions.isStoreFailure
-                    ? .limitUnavailable(limit.name) : .rateExceeded(limit.name, retryAfter: retryAfter))
-            return false
+            unsafe noteHead(exchange, bytes, &exchanges, &downstreams, &context)
+            return decisions.isStoreFailure
+                ? .unavailable(decisions.rejecting) : .exceeded(decisions.rejecting, retryAfter: retryAfter)
         }
-        if !needsCaller { loop.exchanges[exchange].record.limits.took(plan.id, storeTokens: decisions.storeTokens) }
+        if !needsCaller { exchanges[exchange].record.limits.took(plan.id, storeTokens: decisions.storeTokens) }
         if plan.announces {
-            announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &loop.exchanges)
+            announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &exchanges)
         }
-        return true
+        return .passes
     }
 
     /// Takes a token of a limit that this process counts.

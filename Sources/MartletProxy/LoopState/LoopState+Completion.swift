@@ -59,7 +59,8 @@ extension LoopState {
         if context.tracing.isOn {
             RequestTracing.finish(exchange, microseconds: microseconds, &exchanges, &downstreams, &context)
         }
-        log(exchange, microseconds: microseconds)
+        AccessRecords.write(
+            exchange, microseconds: microseconds, &exchanges, &downstreams, &upstreams.directory, &context)
         if context.logs.isWatched {
             AccessRecords.show(exchange, &exchanges, &downstreams, &upstreams.directory, &context)
         }
@@ -70,27 +71,5 @@ extension LoopState {
         exchanges[exchange].end()
         exchanges.all.free(exchange)
         downstreams[downstream].exchange = .none
-    }
-
-    /// Writes the access line of an exchange, if it has one.
-    @inline(__always)
-    private mutating func log(_ exchange: Handle<Exchange>, microseconds: Int) {
-        context.logs.access.facts.bytesIn = exchanges[exchange].record.bytesIn
-        context.logs.access.facts.bytesOut = exchanges[exchange].record.bytesOut
-        context.logs.access.facts.microseconds = microseconds
-        context.logs.access.facts.unixTime = context.unixTime
-        let key = AccessKey(
-            route: exchanges[exchange].record.routeSlot.rawValue,
-            endpoint: exchanges[exchange].forwarding.endpoint.rawValue,
-            status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
-            provider: exchanges[exchange].credential.provider, isCheck: !exchanges[exchange].request.check.isEmpty)
-        let slot = key.slot
-        if context.logs.access.isSelective || !context.logs.access.isPrepared(for: key, at: slot) {
-            guard AccessRecords.prepare(key, exchange, &exchanges, &downstreams, &upstreams.directory, &context) else {
-                return
-            }
-        }
-        let lent = unsafe exchanges.all.address(of: exchange)
-        unsafe context.logs.access.append(&lent.pointee.record.texts, at: slot)
     }
 }

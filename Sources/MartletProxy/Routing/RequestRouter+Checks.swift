@@ -18,24 +18,21 @@ extension RequestRouter {
     mutating func routeWithoutUpstream(
         _ exchange: Handle<Exchange>, route index: Int, mount: Int, isDescribed: Bool,
         _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> RoutedRequest? {
+    ) throws(Failure) -> RoutedRequest? {
         // The head is described already where a proof was found to be valid without waiting. One that is parsed again has
         // the path of the endpoint.
         if mount == CompiledRoute.checksOnly, loop.exchanges[exchange].request.check.contains(.isDescribed) {
             return RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: -1)
         }
-        if isDescribed {
-            loop.reject(exchange, .noRoute("check.own_path"))
-            return nil
-        }
+        if isDescribed { throw .noRoute("check.own_path") }
         if mount == loop.context.snapshot.checkMount {
-            guard unsafe beginCheck(exchange, bytes, &loop) else { return nil }
+            unsafe try beginCheck(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
             return unsafe route(exchange, bytes, &loop, isDescribed: true)
         }
-        if mount == CompiledRoute.checksOnly {
-            loop.reject(exchange, .noRoute("router.checks_only"))
-        } else if mount == loop.context.snapshot.checks?.callMount {
-            beginCall(exchange, &loop)
+        if mount == CompiledRoute.checksOnly { throw .noRoute("router.checks_only") }
+        if mount == loop.context.snapshot.checks?.callMount {
+            try beginCall(exchange, &loop.exchanges, &loop.downstreams)
+            if loop.exchanges[exchange].request.expectsContinue { loop.sendContinue(exchange) }
         } else {
             unsafe RequestForwarder.respondAtMount(exchange, bytes, &loop)
         }
@@ -44,29 +41,29 @@ extension RequestRouter {
 
     /// Makes the head of a check that of the request that it describes.
     private mutating func beginCheck(
-        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) throws(Failure) {
         // Its caller is a proxy, whatever the type of the client's body; status 200 would let the request in.
-        loop.exchanges[exchange].request.isGRPC = false
-        guard loop.downstreams[loop.exchanges[exchange].downstream].origin.address.isTrusted,
-            let rules = loop.context.snapshot.checks
+        exchanges[exchange].request.isGRPC = false
+        guard downstreams[exchanges[exchange].downstream].origin.address.isTrusted,
+            let rules = context.snapshot.checks
         else {
-            loop.reject(exchange, .checkFromUntrustedPeer)
-            return false
+            throw .checkFromUntrustedPeer
         }
         var marks = rules.marks
-        let call = loop.exchanges[exchange].request.check
+        let call = exchanges[exchange].request.check
         if call.contains(.isCall) {
             marks.formUnion(call.intersection(.ofCall))
             // The client of the described request, not that of the call.
-            unsafe applyProxyFields(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+            unsafe applyProxyFields(exchange, bytes, &exchanges, &downstreams, &context)
         }
         // Behind a longer path the query is the client's.
         if head.path.count == rules.endpoint.count {
             let query = unsafe bytes[head.query]
             marks.formUnion(unsafe CheckMarks(query: query.span))
         }
-        loop.exchanges[exchange].request.check = marks
+        exchanges[exchange].request.check = marks
         let endpoint = rules.endpoint
         do throws(CheckError) {
             let described = unsafe try CheckedRequest(describedBy: head, bytes.span, at: endpoint.span)
@@ -74,13 +71,11 @@ extension RequestRouter {
             marks.add(described, method: head.method)
             marks.insert(.isDescribed)
         } catch {
-            loop.reject(exchange, .check(error))
-            return false
+            throw .check(error)
         }
-        loop.exchanges[exchange].request.check = marks
-        loop.exchanges[exchange].record.routeSlot = .noRoute
-        unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
-        return true
+        exchanges[exchange].request.check = marks
+        exchanges[exchange].record.routeSlot = .noRoute
+        unsafe exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
     }
 
     /// Responds to a check whose request may pass.
@@ -144,15 +139,16 @@ extension RequestRouter {
 
     /// Receives the message of a check by gRPC.
     @inline(never)
-    private mutating func beginCall(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
-        guard loop.exchanges[exchange].request.isGRPC, head.method == .post else {
-            return loop.reject(exchange, .noRoute("check.no_call"))
+    private func beginCall(
+        _ exchange: Handle<Exchange>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections
+    ) throws(Failure) {
+        guard exchanges[exchange].request.isGRPC, head.method == .post else {
+            throw .noRoute("check.no_call")
         }
-        guard loop.downstreams[loop.exchanges[exchange].downstream].origin.address.isTrusted else {
-            return loop.reject(exchange, .callFromUntrustedPeer)
+        guard downstreams[exchanges[exchange].downstream].origin.address.isTrusted else {
+            throw .callFromUntrustedPeer
         }
-        guard !loop.exchanges[exchange].body.isComplete else { return loop.reject(exchange, .check(.message)) }
-        loop.exchanges[exchange].responder = .call
-        if loop.exchanges[exchange].request.expectsContinue { loop.sendContinue(exchange) }
+        guard !exchanges[exchange].body.isComplete else { throw .check(.message) }
+        exchanges[exchange].responder = .call
     }
 }

@@ -1,25 +1,25 @@
 internal import MartletDecisions
 internal import MartletHTTP
+internal import MartletResponder
 internal import MartletRouter
 
 /// What only some routes have: conditions on headers and parameters, fields of responses, and a timeout.
 extension RequestRouter {
     /// Finds the first route whose conditions hold, and applies its rules to the exchange.
-    /// - Returns: `nil` if the request was rejected, because its time has passed.
+    /// - Throws: where the request's time has passed.
     @inline(never)
     mutating func resolve(
         _ found: RouteMatch, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ loop: inout LoopState
-    ) -> RouteMatch? {
-        let path = unsafe loop.exchanges[exchange].record.texts.path
-        let resolved = unsafe loop.context.snapshot.routes.resolve(found, &head, bytes.span, path: path.span)
+        _ exchanges: inout Exchanges, _ context: inout LoopContext
+    ) throws(Failure) -> RouteMatch {
+        let path = unsafe exchanges[exchange].record.texts.path
+        let resolved = unsafe context.snapshot.routes.resolve(found, &head, bytes.span, path: path.span)
         guard case .route(let index) = resolved else { return resolved }
-        guard unsafe keepRules(of: index, exchange, bytes, &loop.exchanges, &loop.context) else { return resolved }
+        guard unsafe keepRules(of: index, exchange, bytes, &exchanges, &context) else { return resolved }
         // A request that had to wait for a verification is routed again.
-        guard loop.exchanges[exchange].response.rules.deadline <= loop.now else { return resolved }
-        loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
-        loop.reject(exchange, ExchangeRouteRules.timeout)
-        return nil
+        guard exchanges[exchange].response.rules.deadline <= context.now else { return resolved }
+        exchanges[exchange].record.routeSlot = context.counters.routes.configured[index]
+        throw ExchangeRouteRules.timeout
     }
 
     /// Has the exchange keep what its route says about the response.

@@ -10,26 +10,25 @@ internal import MartletRouter
 extension RequestRouter {
     /// Checks what a request wants to upgrade to; of several protocols the first that the route allows is used.
     ///
-    /// - Returns: whether the request continues, as an upgrade or, where it offers only what is ignored, as any other.
+    /// The request continues as an upgrade or, where it offers only what is ignored, as any other.
     mutating func checkUpgrade(
-        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
-    ) -> Bool {
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ context: inout LoopContext
+    ) throws(Failure) {
         // The head may be processed again, after its credential was verified and under another configuration.
-        loop.exchanges.releaseTunnel(of: exchange, &loop.context)
-        let allowed = loop.context.snapshot.routes.routes[route].upgrade.protocols
-        let isConnect = loop.exchanges[exchange].request.isConnect
+        exchanges.releaseTunnel(of: exchange, &context)
+        let allowed = context.snapshot.routes.routes[route].upgrade.protocols
+        let isConnect = exchanges[exchange].request.isConnect
         switch unsafe UpgradeOffer.read(head, bytes.span, allowed: allowed, isConnect: isConnect) {
-        case .none: return true
+        case .none: break
         case .accepted(let accepted):
-            let tunnel = loop.exchanges.tunnels.allocate()
-            unsafe loop.exchanges.tunnels[tunnel].request(
-                accepted, bytes.span, loop.context.snapshot.compiledRoutes[route].tunnels)
-            loop.exchanges[exchange].tunnel = tunnel
-            return true
+            let tunnel = exchanges.tunnels.allocate()
+            unsafe exchanges.tunnels[tunnel].request(
+                accepted, bytes.span, context.snapshot.compiledRoutes[route].tunnels)
+            exchanges[exchange].tunnel = tunnel
         case .rejected(let failure):
-            loop.context.counters.tunnels.rejectedUpgrades &+= 1
-            loop.reject(exchange, failure)
-            return false
+            context.counters.tunnels.rejectedUpgrades &+= 1
+            throw failure
         }
     }
 }

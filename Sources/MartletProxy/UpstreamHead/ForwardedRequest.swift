@@ -4,7 +4,7 @@ internal import MartletHTTP
 /// What the head for an upstream is written from, besides the client's head.
 ///
 /// The texts are borrowed for the call that writes the head.
-@safe struct ForwardedRequest {
+@safe struct ForwardedRequest: ~Copyable {
     let route: Int
     /// The index of the upstream.
     let upstream: Int
@@ -30,7 +30,7 @@ internal import MartletHTTP
 extension RequestFieldRules {
     /// The rules for one request, from those of its route.
     @inline(__always)
-    func applied(to request: ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldRules {
+    func applied(to request: borrowing ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldRules {
         var rules = self
         if !request.consumesCredential { rules.remove(.dropsAuthorization) }
         if isTrusted { rules.insert(.isTrusted) }

@@ -12,7 +12,7 @@ extension UpstreamHeadWriter {
     /// only theirs are written again, field by field.
     @inline(__always)
     static func writeFields(
-        _ filter: inout RequestFieldFilter, _ request: ForwardedRequest, _ head: inout RequestHead,
+        _ filter: inout RequestFieldFilter, _ request: borrowing ForwardedRequest, _ head: inout RequestHead,
         _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ isRequestLineKept: Bool,
         into out: inout ByteBuffer
     ) {

@@ -9,7 +9,7 @@ extension UpstreamHeadWriter {
     /// - Returns: whether the request was here already.
     @inline(never)
     static func review(
-        _ filter: borrowing RequestFieldFilter, _ request: ForwardedRequest, _ head: inout RequestHead,
+        _ filter: borrowing RequestFieldFilter, _ request: borrowing ForwardedRequest, _ head: inout RequestHead,
         _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, into out: inout ByteBuffer
     ) -> Bool {
         if filter.hasHeldOverride {

@@ -29,7 +29,7 @@ enum UpstreamHeadWriter {
     ///   - result: gets the head instead of what it holds.
     @inline(__always)
     static func write(
-        _ request: ForwardedRequest, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ request: borrowing ForwardedRequest, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
         from origin: inout DownstreamOrigin, _ snapshot: Snapshot, trailers: inout RequestTrailers,
         into result: inout UpstreamHead
     ) -> Written {
@@ -85,7 +85,7 @@ enum UpstreamHeadWriter {
     /// Whether the request line and `Host` are forwarded unchanged.
     @inline(__always)
     private static func passesRequestLine(
-        _ request: ForwardedRequest, _ head: inout RequestHead, _ snapshot: Snapshot
+        _ request: borrowing ForwardedRequest, _ head: inout RequestHead, _ snapshot: Snapshot
     ) -> Bool {
         let isPathKept = request.isPathUnchanged && !snapshot.compiledRoutes[request.route].stripsPrefix
         return isPathKept && head.path.start == head.methodText.end &+ 1 && !head.isHTTP10

@@ -254,6 +254,23 @@ final class LoopBench {
     /// Lends the router, with the state.
     func withRouter<Value>(_ body: (inout RequestRouter, inout LoopState) -> Value) -> Value { body(&router, &loop) }
 
+    /// Has the limits that need the caller count a request of the route `api`.
+    /// - Returns: whether it passes; it is rejected, or waits.
+    func admitCaller(_ exchange: Handle<Exchange>, _ head: String, subject: Int) -> Bool {
+        withRouter { router, loop in
+            loop.exchanges[exchange].credential.subject = subject
+            return unsafe Array(head.utf8).withUnsafeBufferPointer { bytes in
+                do throws(Failure) {
+                    return unsafe try router.admitCaller(
+                        exchange, route: 1, bytes, &loop.exchanges, &loop.downstreams, &loop.context)
+                } catch {
+                    loop.reject(exchange, error)
+                    return false
+                }
+            }
+        }
+    }
+
     /// The client sends a part of its body.
     /// - Returns: how many bytes were consumed.
     @discardableResult

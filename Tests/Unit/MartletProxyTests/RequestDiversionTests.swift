@@ -21,7 +21,11 @@ import Testing
         let exchange = bench.begin(head, on: client.downstream)
         let bytes = Array(head.utf8)
         unsafe bytes.withUnsafeBufferPointer { bytes in
-            bench.withRouter { router, loop in unsafe router.redirectToHTTPS(exchange, bytes, &loop) }
+            bench.withRouter { router, loop in
+                unsafe loop.reject(
+                    exchange,
+                    router.redirectToHTTPS(exchange, bytes, &loop.exchanges, &loop.downstreams, &loop.context))
+            }
         }
         return client.end.text()
     }

@@ -27,13 +27,7 @@ import Testing
         let exchange = bench.begin(head, on: client.downstream)
         var passes = bench.route(head, exchange)
         if passes, let subject {
-            passes = bench.withRouter { router, loop in
-                loop.exchanges[exchange].credential.subject = subject
-                let bytes = Array(head.utf8)
-                return unsafe bytes.withUnsafeBufferPointer {
-                    unsafe router.admitCaller(exchange, route: 1, $0, &loop)
-                }
-            }
+            passes = bench.admitCaller(exchange, head, subject: subject)
         }
         let text = client.end.text()
         if passes { bench.run { $0.finish(exchange) } }

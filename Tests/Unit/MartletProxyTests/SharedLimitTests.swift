@@ -87,11 +87,7 @@ private final class HandedTokens: SharedTokenStoring {
     }
 
     private func admit(_ bench: LoopBench, _ exchange: Handle<Exchange>, _ subject: Int) -> Bool {
-        bench.withRouter { router, loop in
-            loop.exchanges[exchange].credential.subject = subject
-            let bytes = Array(Self.get.utf8)
-            return unsafe bytes.withUnsafeBufferPointer { unsafe router.admitCaller(exchange, route: 1, $0, &loop) }
-        }
+        bench.admitCaller(exchange, Self.get, subject: subject)
     }
 
     @Test func `a request waits for the store, at most for a moment, and goes on when it has decided`() throws {
