@@ -66,7 +66,6 @@ struct AuditDeed: Equatable {
     var needsCaller = false
     /// Whether the endpoint itself records that it is done; only rejections are left.
     var isRecordedBefore = false
-
 }
 
 extension AuditDeed {
