@@ -14,7 +14,6 @@ package struct StreamError: CodedError {
 
     init(_ error: IOError) { self.init(code: .streamFailed, message: error.description) }
     init(_ error: TLSError) { self.init(code: error.code, message: error.message) }
-
 }
 
 extension ErrorCode {

@@ -18,7 +18,7 @@ package import MartletHTTP
     /// The client uses `http`; without either it is not known what it uses.
     @inlinable package static var isInsecure: CheckMarks { CheckMarks(rawValue: 32) }
     /// The method is one whose requests have bodies, which the proxy keeps.
-    @inlinable package static var mayHaveBody: CheckMarks { CheckMarks(rawValue: 64) }
+    static let mayHaveBody = CheckMarks(rawValue: 64)
     /// The proxy asks by gRPC.
     @inlinable package static var isCall: CheckMarks { CheckMarks(rawValue: 128) }
     /// The head is that of the described request; until then, and when it is parsed again, its path is the endpoint's.

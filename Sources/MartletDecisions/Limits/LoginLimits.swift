@@ -106,7 +106,7 @@ package struct LoginLimits: Sendable {
 
 /// A login that waits for the store.
 private final class WaitingLogin: TokenWaiting {
-    package let reply = OnceOnly<TokenDecision?>()
+    let reply = OnceOnly<TokenDecision?>()
 
     func decided(_ index: Int, _ decision: TokenDecision?) { reply.complete(.some(decision)) }
 }

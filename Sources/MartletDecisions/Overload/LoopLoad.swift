@@ -10,7 +10,7 @@ package struct LoopLoad {
     /// All requests.
     package static let all = 1000
     /// The share that is admitted however large the load is, in thousandths.
-    package static let minimum = 20
+    static let minimum = 20
     /// The share at first, in thousandths.
     package static let start = 80
     /// How often the share grows, in nanoseconds: twice as large until half of the requests are served or delays are too

@@ -135,7 +135,7 @@ package final class CrossOriginRules: Sendable {
 /// A class, so that an exchange without it only has a reference.
 package final class CrossOriginFields: Sendable {
     /// For a page that may not use the route, and for requests that no page sent.
-    package static let refusing = CrossOriginFields(lines: [])
+    static let refusing = CrossOriginFields(lines: [])
 
     private static let access = Array("access-control-".utf8)
     private static let vary = Array("vary".utf8)

@@ -114,7 +114,7 @@ package final class Snapshot: Sendable {
 
 /// What responds at the paths that the gateway serves itself.
 private struct OwnEndpoints {
-    package let handler: LocalHandler
-    package let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
-    package let checks: CheckRules?
+    let handler: LocalHandler
+    let rejection: @Sendable (_ network: ClientNetwork?) -> Failure?
+    let checks: CheckRules?
 }

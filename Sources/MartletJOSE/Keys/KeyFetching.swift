@@ -21,5 +21,4 @@ public struct FetchError: CodedError {
         self.code = code
         self.message = message
     }
-
 }

@@ -13,7 +13,6 @@ struct DownstreamOrigin {
     var peerBytes: [UInt8] = []
     /// How it was counted on accept.
     var admission = ConnectionLimit.Admission.counted
-
 }
 
 /// A client's address, with the texts for headers and logs made once per connection.

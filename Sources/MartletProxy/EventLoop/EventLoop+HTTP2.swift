@@ -132,5 +132,4 @@ extension EventLoop {
         if loop.downstreams[downstream].ending.closesAfterFlush { return loop.endConnection(downstream) }
         loop.closeIfFinished(downstream, streams)
     }
-
 }
