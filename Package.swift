@@ -262,9 +262,10 @@ let rooms: [Room] = [
             "MartletProvider", "MartletRouter", "MartletResponder", "MartletDecisions",
         ],
         path: "Tests/DecisionsSupport", tests: false),
+    Room(name: "WorldRedis", imports: ["MartletCore", "MartletCrypto", "CLua"], path: "Tests/World/Redis"),
 ]
 
-/// Debian's C libraries, one target each; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard,
+/// Debian's C libraries, one target each, of which tests alone need Lua; `CHeadScan` is a header of ours, `CDashboard` has the files of the dashboard,
 /// `CStart` what runs before Swift.
 let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
@@ -283,6 +284,34 @@ let libraries: [Target] = [
     .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
     .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
+    .systemLibrary(name: "CLua", path: "Tests/World/CLua", providers: [.apt(["liblua5.1-0-dev"])]),
+]
+
+/// What the simulated machine is compiled with: as fast as it gets in debug builds too, and with pointers as in C, because
+/// it stands where the system's kernel does.
+let machine: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+    .unsafeFlags(["-O"]),
+]
+
+/// The whole gateway in a simulated world.
+let world: [Target] = [
+    .target(
+        name: "CWorld", path: "Tests/World/CWorld", cSettings: [.unsafeFlags(["-O2"])],
+        linkerSettings: [.linkedLibrary("crypto"), .linkedLibrary("dl")]),
+    .target(
+        name: "WorldMachine", dependencies: ["CWorld", "CLinux"], path: "Tests/World/Machine", swiftSettings: machine),
+    .executableTarget(
+        name: "world",
+        dependencies: [
+            "CWorld", "CLinux", "WorldMachine", "WorldRedis", "MartletCore", "MartletJSON", "MartletCrypto",
+            "MartletCommands", "MartletServer",
+            "MartletProvider", "BundledProviders",
+        ],
+        path: "Tests/World/World", swiftSettings: machine),
 ]
 
 /// The integration tests, and the executable that they run.
@@ -330,5 +359,5 @@ let package = Package(
                 .library(name: $0, targets: [$0])
             },
     targets: only.map { targets(of: $0) }
-        ?? libraries + rooms.map(\.target) + rooms.filter(\.tests).map(\.testTarget) + gateway
+        ?? libraries + rooms.map(\.target) + rooms.filter(\.tests).map(\.testTarget) + gateway + world
 )

@@ -1,0 +1,48 @@
+// The border between the gateway and a simulated world: every system call and every reading of a clock by a thread that
+// is in the world goes to the world's kernel, and one thread runs at a time.
+//
+// Linux hands a thread's system calls to a signal handler (Syscall User Dispatch, Linux 5.11), so what runs is the
+// product as it is built, its direct system calls and those of its libraries included. Threads are threads of the system,
+// so that each has its own stack and variables, and a debugger shows them all.
+#ifndef MARTLET_CWORLD_H
+#define MARTLET_CWORLD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+// What the kernel does for the border. Called on the thread in question, which is outside of the world meanwhile.
+struct world_kernel {
+    // A system call: its result, or a negated errno.
+    long (*call)(int thread, long number, const long *arguments);
+    // A thread is to be started: the number of the new thread, or a negated errno.
+    int (*start)(int parent);
+    // What the new thread runs. The kernel calls `body(context)` and never returns.
+    void (*run)(int thread, void *(*body)(void *), void *context);
+    // Waits until a thread has ended.
+    void (*join)(int thread, int other);
+    // The time of a clock, in nanoseconds.
+    int64_t (*clock)(int thread, int clock);
+    // Random bytes.
+    void (*random)(void *bytes, size_t count);
+};
+
+// Makes the calling thread number 0, which is outside of the world until it enters. Once in a process.
+int world_open(const struct world_kernel *kernel);
+// From here on, system calls of this thread go to the kernel; and no longer.
+void world_enter(void);
+void world_leave(void);
+// The number of the calling thread, or -1 for one that the world did not start.
+int world_thread(void);
+// Runs a thread that waits, or makes the next wait of it return.
+void world_resume(int thread);
+// Waits until this thread is resumed.
+void world_wait(void);
+// A system call to Linux, with a negated errno.
+long world_system_call(long number, long a, long b, long c, long d, long e, long f);
+// Numbers of system calls that Swift cannot see.
+extern const long world_numbers[];
+// Where the program is loaded from; runs the program again without address randomization if it is randomized.
+int world_pin(char **arguments);
+
+#endif

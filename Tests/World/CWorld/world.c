@@ -1,0 +1,219 @@
+#define _GNU_SOURCE
+#include "CWorld.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+enum { ALLOW = 0, BLOCK = 1, MOST_THREADS = 4096 };
+
+// What the kernel of Linux reads for each thread.
+static __thread volatile char selector;
+static __thread int number = -1;
+static struct world_kernel kernel;
+
+struct thread {
+    _Atomic uint32_t turn;
+    pthread_t identity;
+    void *(*body)(void *);
+    void *context;
+};
+static struct thread threads[MOST_THREADS];
+
+int world_thread(void) { return number; }
+void world_enter(void) { selector = BLOCK; }
+void world_leave(void) { selector = ALLOW; }
+
+long world_system_call(long call, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long fourth __asm__("r10") = d;
+    register long fifth __asm__("r8") = e;
+    register long sixth __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(call), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+void world_resume(int thread) {
+    atomic_store(&threads[thread].turn, 1);
+    world_system_call(SYS_futex, (long)&threads[thread].turn, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+void world_wait(void) {
+    struct thread *own = &threads[number];
+    while (atomic_exchange(&own->turn, 0) == 0) {
+        world_system_call(SYS_futex, (long)&own->turn, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+    }
+}
+
+// The only system call that the handler itself makes while calls are handed over: its return.
+__asm__(".section .text.world_return, \"ax\"\n"
+        ".balign 4096\n"
+        ".global world_return_begin, world_return_end\n"
+        "world_return_begin:\n"
+        "  mov $15, %eax\n"  // rt_sigreturn
+        "  syscall\n"
+        "  ud2\n"  // Linux compares the address behind the call.
+        "world_return_end:\n"
+        ".balign 4096\n"
+        ".text\n");
+extern char world_return_begin[], world_return_end[];
+
+static void called(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)info;
+    selector = ALLOW;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    const long arguments[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                               registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+    int reason = errno;
+    registers[REG_RAX] = kernel.call(number, registers[REG_RAX], arguments);
+    errno = reason;
+    selector = BLOCK;
+}
+
+// As Linux wants it, without the C library, whose handlers return by a system call of its own.
+struct kernel_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void *restorer;
+    unsigned long mask;
+};
+
+static int arm(void) {
+    selector = ALLOW;
+    return prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, world_return_begin, world_return_end - world_return_begin, &selector);
+}
+
+static int random_bytes(unsigned char *bytes, int count) {
+    kernel.random(bytes, (size_t)count);
+    return 1;
+}
+static int random_status(void) { return 1; }
+
+int world_open(const struct world_kernel *given) {
+    kernel = *given;
+    number = 0;
+    struct kernel_action action = {called, SA_SIGINFO | SA_NODEFER | 0x04000000 /* SA_RESTORER */, world_return_begin, 0};
+    if (world_system_call(SYS_rt_sigaction, SIGSYS, (long)&action, 0, 8, 0, 0) != 0) return -1;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    // OpenSSL's generator stirs in the processor's counters, so no seed repeats it.
+    static RAND_METHOD method = {.bytes = random_bytes, .pseudorand = random_bytes, .status = random_status};
+    RAND_set_rand_method(&method);
+#pragma GCC diagnostic pop
+    return arm();
+}
+
+int world_pin(char **arguments) {
+    int persona = personality(0xffffffff);
+    if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) && personality(persona | ADDR_NO_RANDOMIZE) >= 0) {
+        char *environment[] = {"SWIFT_DETERMINISTIC_HASHING=1", "SWIFT_BACKTRACE=enable=no", "PATH=/usr/bin:/bin", NULL};
+        execve("/proc/self/exe", arguments, environment);
+    }
+    return persona & ADDR_NO_RANDOMIZE ? 0 : -1;
+}
+
+// MARK: What the C library does without a system call, or with some that a signal handler cannot make
+
+static void *begin(void *context) {
+    struct thread *own = context;
+    number = (int)(own - threads);
+    world_wait();
+    if (arm() != 0) abort();
+    kernel.run(number, own->body, own->context);
+    return NULL;
+}
+
+int pthread_create(pthread_t *identity, const pthread_attr_t *attributes, void *(*body)(void *), void *context) {
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (number < 0 || selector == ALLOW) {
+        if (!real) real = dlsym(RTLD_NEXT, "pthread_create");
+        return real(identity, attributes, body, context);
+    }
+    selector = ALLOW;
+    if (!real) real = dlsym(RTLD_NEXT, "pthread_create");
+    int child = kernel.start(number), error = child < 0 ? -child : 0;
+    if (error == 0) {
+        threads[child].body = body;
+        threads[child].context = context;
+        error = real(&threads[child].identity, attributes, begin, &threads[child]);
+        *identity = threads[child].identity;
+    }
+    selector = BLOCK;
+    return error;
+}
+
+static int thread_of(pthread_t identity) {
+    for (int index = MOST_THREADS - 1; index > 0; index--) {
+        if (threads[index].identity == identity) return index;
+    }
+    return -1;
+}
+
+// A thread that has ended stays until the process does, so that its identity is not given to another.
+int pthread_join(pthread_t identity, void **result) {
+    static int (*real)(pthread_t, void **);
+    if (number < 0 || selector == ALLOW) {
+        if (!real) real = dlsym(RTLD_NEXT, "pthread_join");
+        return real(identity, result);
+    }
+    selector = ALLOW;
+    kernel.join(number, thread_of(identity));
+    if (result) *result = NULL;
+    selector = BLOCK;
+    return 0;
+}
+
+int pthread_detach(pthread_t identity) {
+    (void)identity;
+    return 0;
+}
+
+static int64_t world_clock(int clock) {
+    char before = selector;
+    selector = ALLOW;
+    int64_t time = kernel.clock(number, clock);
+    selector = before;
+    return time;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    if (number < 0 || selector == ALLOW) return (int)syscall(SYS_clock_gettime, clock, time);
+    int64_t nanoseconds = world_clock(clock);
+    time->tv_sec = nanoseconds / 1000000000;
+    time->tv_nsec = nanoseconds % 1000000000;
+    return 0;
+}
+
+time_t time(time_t *result) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (result) *result = now.tv_sec;
+    return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *result, void *zone) {
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    result->tv_sec = now.tv_sec;
+    result->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}

@@ -1,0 +1,181 @@
+import MartletJSON
+import WorldMachine
+
+extension Client {
+    func login(_ next: @escaping (Exchange?) -> Void) {
+        let body = Array("username=u\(user)&password=secret-0".utf8)
+        request(
+            "POST", "/auth/login/password", .direct(subject: subject),
+            fields: ["Content-Type: application/x-www-form-urlencoded"], body: body, isSafe: true
+        ) { [self] exchange in
+            if let exchange, exchange.status == 200, exchange.isComplete { begin(exchange) }
+            if let exchange, exchange.status == 401 {
+                simulation.ledger.violate(.outage, "the right password got 401 in request \(exchange.number)")
+            }
+            next(exchange)
+        }
+    }
+
+    private func begin(_ exchange: Exchange) {
+        guard let tokens = Tokens(exchange.responseBody) else {
+            return simulation.ledger.violate(.oneResponse, "a login's response has no tokens")
+        }
+        if tokens.subject != subject {
+            simulation.ledger.violate(.identity, "a login of \(subject) got a session of \(tokens.subject)")
+        }
+        let session = Session(
+            subject: subject, id: tokens.session, origin: exchange, at: simulation.machine.now, access: tokens.access,
+            until: simulation.machine.now + tokens.lifetime, refresh: tokens.refresh)
+        simulation.ledger.sessions.append(session)
+        self.session = session
+    }
+
+    /// Exchanges the refresh token; a lost response is asked for again.
+    func refresh(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
+        guard !session.isRefreshing, let token = session.refreshTokens.last else { return next(nil) }
+        session.isRefreshing = true
+        refresh(session, token, attempts: 4, next)
+    }
+
+    private func refresh(
+        _ session: Session, _ token: RefreshToken, attempts: Int, _ next: @escaping (Exchange?) -> Void
+    ) {
+        if token.firstUse == nil { token.firstUse = simulation.machine.now }
+        send(session, token) { [self] exchange in
+            guard let exchange else { return next(nil) }
+            if exchange.status == 200, exchange.isComplete, let tokens = Tokens(exchange.responseBody) {
+                session.isRefreshing = false
+                accept(tokens, for: token, of: session, exchange)
+                return next(exchange)
+            }
+            // After the grace period a second use ends the session, and so it should.
+            if let first = token.firstUse, simulation.machine.now - first > simulation.plan.graceTime {
+                session.isUnsure = true
+            }
+            guard exchange.status != 401, attempts > 1, session.endAsked == nil else {
+                session.isRefreshing = false
+                if exchange.status != 401 { session.isUnsure = true }
+                return next(exchange)
+            }
+            simulation.machine.after(Int64(random.within(10...800)) * 1_000_000) { [self] in
+                refresh(session, token, attempts: attempts - 1, next)
+            }
+        }
+    }
+
+    private func send(_ session: Session, _ token: RefreshToken, _ done: @escaping (Exchange?) -> Void) {
+        request(
+            "POST", "/auth/refresh", .session(session), fields: ["Content-Type: application/x-www-form-urlencoded"],
+            body: Array("grant_type=refresh_token&refresh_token=\(token.text)".utf8), done)
+    }
+
+    /// One living pair: whoever repeats a refresh gets the same.
+    private func accept(_ tokens: Tokens, for token: RefreshToken, of session: Session, _ exchange: Exchange) {
+        if tokens.session != session.id || tokens.subject != session.subject {
+            simulation.ledger.violate(.identity, "a refresh of session \(session.id) gave a token of \(tokens.session)")
+        }
+        if let known = token.successor, known != tokens.refresh, !session.isUnsure {
+            return simulation.ledger.violate(
+                .refresh, "one refresh token of session \(session.id) was exchanged for two pairs")
+        }
+        if let end = session.end, !session.isUnsure, exchange.sentAt > end.time {
+            return simulation.ledger.violate(.revocation, "session \(session.id) was refreshed after its end")
+        }
+        token.successor = tokens.refresh
+        session.access.append((tokens.access, simulation.machine.now + tokens.lifetime))
+        if session.refreshTokens.last?.text != tokens.refresh {
+            session.refreshTokens.append(RefreshToken(tokens.refresh))
+        }
+        oldTokens.append((session, token))
+    }
+
+    /// Uses a refresh token that was replaced: within the grace period it gets the same pair, after it the session ends.
+    func reuse(_ next: @escaping (Exchange?) -> Void) {
+        guard let (session, token) = oldTokens.popLast(), session.endAsked == nil, !session.isUnsure,
+            !session.isRefreshing,
+            let first = token.firstUse, let successor = token.successor
+        else { return next(nil) }
+        let age = simulation.machine.now - first
+        session.isRefreshing = true
+        // The pair that replaced it may have been used since: then nothing is repeated.
+        let isNewest = session.refreshTokens.last?.text == successor && session.refreshTokens.last?.firstUse == nil
+        session.endAsked = simulation.machine.now
+        send(session, token) { [self] exchange in
+            session.isRefreshing = false
+            guard let exchange else { return next(nil) }
+            let isLate = age > simulation.plan.graceTime + 5_000_000_000
+            let isTimely =
+                simulation.machine.now - first < simulation.plan.graceTime && isNewest && !simulation.mayForget(session)
+            if exchange.status == 200, exchange.isComplete {
+                if isLate {
+                    simulation.ledger.violate(
+                        .refresh, "a refresh token was exchanged again \(age / 1_000_000) ms after its use")
+                }
+                if let tokens = Tokens(exchange.responseBody), tokens.refresh != successor, isNewest {
+                    simulation.ledger.violate(
+                        .refresh, "one refresh token of session \(session.id) was exchanged for two pairs")
+                }
+                if isTimely { session.endAsked = nil } else { session.isUnsure = true }
+            } else if exchange.status == 401 {
+                if isTimely {
+                    simulation.ledger.violate(
+                        .outage, "a refresh that was repeated in time got 401 in request \(exchange.number)")
+                }
+                if isLate { session.end = (simulation.machine.now, exchange.gateway) } else { session.isUnsure = true }
+            } else {
+                session.isUnsure = true
+            }
+            next(exchange)
+        }
+    }
+
+    /// Ends the session in one of the ways that there are.
+    func end(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
+        guard !session.isRefreshing else { return next(nil) }
+        session.endAsked = simulation.machine.now
+        let token = session.access[session.access.count - 1].token
+        let done: (Exchange?) -> Void = { [self] exchange in
+            if let exchange, [200, 204].contains(exchange.status), exchange.isComplete {
+                session.end = session.end ?? (simulation.machine.now, exchange.gateway)
+            }
+            next(exchange)
+        }
+        switch random.below(3) {
+        case 0: request("POST", "/auth/logout", .session(session), fields: ["Authorization: Bearer \(token)"], done)
+        case 1:
+            request(
+                "DELETE", "/auth/sessions/\(session.id)", .session(session), fields: ["Authorization: Bearer \(token)"],
+                done)
+        default:
+            let text = random.chance(500) ? token : session.refreshTokens[session.refreshTokens.count - 1].text
+            request(
+                "POST", "/auth/revoke", .nothing, fields: ["Content-Type: application/x-www-form-urlencoded"],
+                body: Array("token=\(text)".utf8), done)
+        }
+    }
+}
+
+/// The tokens in a response.
+struct Tokens {
+    let access: String
+    let refresh: String
+    let session: String
+    let subject: String
+    /// How long the access token is valid, in nanoseconds.
+    let lifetime: Int64
+
+    init?(_ bytes: [UInt8]) {
+        guard let members = (try? JSON.parse(bytes, limits: JSONLimits(maximumDepth: 8, maximumBytes: 100_000)))?.object
+        else { return nil }
+        func text(_ name: String) -> String? { members[name]?.string }
+        guard let seconds = members["expires_in"]?.int64, let access = text("access_token"),
+            let refresh = text("refresh_token"), let session = text("session_id"),
+            let subject = text("subject")
+        else { return nil }
+        self.access = access
+        self.refresh = refresh
+        self.session = session
+        self.subject = subject
+        lifetime = seconds * 1_000_000_000
+    }
+}

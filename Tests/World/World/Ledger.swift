@@ -1,0 +1,283 @@
+import WorldMachine
+
+/// What must hold; each has a checker, and mutants that it catches.
+enum Invariant: String, CaseIterable, Sendable {
+    case identity
+    case clientHeader = "client-header"
+    case oneResponse = "one-response"
+    case oneLine = "one-line"
+    case body
+    case revocation
+    case refresh
+    case deletion
+    case singleUse = "single-use"
+    case outage
+    case bounds
+    case served
+    case crash
+}
+
+/// A guarantee that was broken.
+struct Violation: Error, Sendable {
+    let invariant: Invariant
+    let what: String
+}
+
+/// A session as its client knows it.
+final class Session {
+    let subject: String
+    let id: String
+    let origin: Int
+    let incarnation: Int
+    let startedAt: Int64
+    /// Access tokens, the newest last, with the time until which they are valid.
+    var access: [(token: String, until: Int64)]
+    /// Refresh tokens, the newest last.
+    var refreshTokens: [RefreshToken]
+    /// When a client first asked for its end.
+    var endAsked: Int64?
+    /// When the end was acknowledged, and by which gateway.
+    var end: (time: Int64, gateway: Int)?
+    /// Whether what happened to it cannot be known, so that both outcomes are right.
+    var isUnsure = false
+    /// Whether a refresh is under way, or its response was lost.
+    var isRefreshing = false
+
+    init(subject: String, id: String, origin: Exchange, at time: Int64, access: String, until: Int64, refresh: String) {
+        self.subject = subject
+        self.id = id
+        self.origin = origin.gateway
+        incarnation = origin.incarnation
+        startedAt = time
+        self.access = [(access, until)]
+        refreshTokens = [RefreshToken(refresh)]
+    }
+}
+
+/// A refresh token and what was got for it.
+final class RefreshToken {
+    let text: String
+    /// When it was first sent.
+    var firstUse: Int64?
+    /// The refresh token that it was exchanged for.
+    var successor: String?
+
+    init(_ text: String) { self.text = text }
+}
+
+/// What a request proves.
+enum Proof {
+    case nothing
+    case session(Session)
+    /// A proof of its own, such as an issuer's token.
+    case direct(subject: String)
+    /// Something that proves nothing, and must be rejected.
+    case wrong
+}
+
+/// A request that a client made, and what became of it.
+final class Exchange {
+    enum State { case sent, responded, closed }
+
+    let number: Int
+    let gateway: Int
+    let incarnation: Int
+    /// That of the gateway when the response had arrived.
+    var lastIncarnation = 0
+    let method: String
+    let path: String
+    let proof: Proof
+    let needsProof: Bool
+    let sentAt: Int64
+    /// What it carries, and whether the client sent all of it.
+    var body: [UInt8] = []
+    var isWhole = true
+    var state = State.sent
+    /// The fields that it was sent with.
+    var sent: [String] = []
+    var head: MessageHead?
+    var responseBody: [UInt8] = []
+    var isComplete = false
+    var lines = 0
+    var sightings = 0
+    /// Ends when the exchange does.
+    var done: (Exchange) -> Void = { _ in }
+
+    init(
+        _ number: Int, gateway: Int, incarnation: Int, method: String, path: String, proof: Proof, needsProof: Bool,
+        at time: Int64
+    ) {
+        self.number = number
+        self.gateway = gateway
+        self.incarnation = incarnation
+        self.method = method
+        self.path = path
+        self.proof = proof
+        self.needsProof = needsProof
+        sentAt = time
+    }
+
+    var status: Int { head?.status ?? 0 }
+    var code: String { head?.value("x-world-code") ?? "" }
+}
+
+/// All that was sent, seen and acknowledged in a world, and what follows from it.
+final class Ledger {
+    unowned let simulation: Simulation
+    private(set) var exchanges: [Exchange] = []
+    private(set) var violations: [Violation] = []
+    var sessions: [Session] = []
+    var responses: [Int: Int] = [:]
+    /// Whether lines of the access log may be missing: of gateways that were killed or could not write, by incarnation.
+    var mayLoseLines: Set<Int> = []
+
+    init(_ simulation: Simulation) { self.simulation = simulation }
+
+    /// Prints what happened to a session.
+    private func tell(_ session: Session) {
+        for exchange in exchanges {
+            guard case .session(let other) = exchange.proof, other === session else { continue }
+            simulation.machine.trace.note(
+                "  request \(exchange.number) at \(exchange.sentAt) gateway \(exchange.gateway) \(exchange.method) \(exchange.path): \(exchange.state) \(exchange.status)"
+                    + " \(String(decoding: exchange.body, as: UTF8.self))")
+        }
+    }
+
+    func violate(_ invariant: Invariant, _ what: String) {
+        violations.append(Violation(invariant: invariant, what: what))
+        simulation.machine.trace.note("VIOLATION \(invariant.rawValue): \(what)")
+        simulation.machine.fail("\(invariant.rawValue): \(what)")
+    }
+
+    func open(
+        gateway: Gateway, method: String, path: String, proof: Proof, needsProof: Bool
+    ) -> Exchange {
+        let exchange = Exchange(
+            exchanges.count, gateway: gateway.index, incarnation: gateway.incarnation, method: method,
+            path: path.hasSuffix("/") ? path + "\(exchanges.count)" : path, proof: proof, needsProof: needsProof,
+            at: simulation.machine.now)
+        exchanges.append(exchange)
+        return exchange
+    }
+
+    /// The exchange of a path, which ends with its number.
+    func exchange(ofPath path: String) -> Exchange? {
+        let plain = path.split(separator: "?").first ?? ""
+        guard let number = Int(plain.split(separator: "/").last ?? ""), exchanges.indices.contains(number) else {
+            return nil
+        }
+        return exchanges[number]
+    }
+
+    // MARK: What upstreams see
+
+    /// An upstream has got the head of a request.
+    func seen(_ head: MessageHead) -> Exchange? {
+        guard let exchange = exchange(ofPath: head.target) else {
+            violate(.oneResponse, "an upstream got \(head.start), which no client sent")
+            return nil
+        }
+        exchange.sightings += 1
+        checkIdentity(head.fields, of: exchange)
+        return exchange
+    }
+
+    func checkIdentity(_ fields: [(name: String, value: String)], of exchange: Exchange) {
+        let ours = fields.filter { field in
+            field.name.lowercased().filter { $0.isLetter || $0.isNumber }.hasPrefix("xuser")
+        }
+        for field in ours where field.value.contains("forged") {
+            return violate(.clientHeader, "an upstream got \(field.name): \(field.value) in request \(exchange.number)")
+        }
+        let subjects = ours.filter { $0.name.lowercased() == "x-user-id" }.map(\.value)
+        guard subjects.count <= 1 else { return violate(.identity, "two identities in request \(exchange.number)") }
+        guard let subject = subjects.first, !subject.isEmpty else {
+            if exchange.needsProof { violate(.identity, "request \(exchange.number) passed without an identity") }
+            return
+        }
+        switch exchange.proof {
+        case .nothing, .wrong:
+            violate(.identity, "request \(exchange.number) \(exchange.sent) proved nothing, and was \(subject)")
+        case .direct(let proved):
+            if proved != subject {
+                violate(.identity, "request \(exchange.number) proved \(proved), and was \(subject)")
+            }
+        case .session(let session):
+            if session.subject != subject {
+                return violate(.identity, "request \(exchange.number) proved \(session.subject), and was \(subject)")
+            }
+            checkEnded(session, exchange)
+        }
+    }
+
+    /// No session works after its end was acknowledged: at this gateway immediately, elsewhere after a time.
+    private func checkEnded(_ session: Session, _ exchange: Exchange) {
+        guard let end = session.end, !session.isUnsure else { return }
+        let isSame = end.gateway == exchange.gateway
+        let grace = isSame ? 0 : simulation.plan.cacheTime + 1_000_000_000
+        guard exchange.sentAt > end.time + grace, isSame || simulation.heardSince(end.time, exchange.gateway) else {
+            return
+        }
+        tell(session)
+        violate(
+            .revocation,
+            "request \(exchange.number) at gateway \(exchange.gateway) passed \((exchange.sentAt - end.time) / 1_000_000) ms after session \(session.id) "
+                + "was ended at gateway \(end.gateway)")
+    }
+
+    // MARK: What clients see
+
+    func finished(_ exchange: Exchange) {
+        exchange.state = exchange.head == nil ? .closed : .responded
+        exchange.lastIncarnation = simulation.incarnations
+        responses[exchange.status, default: 0] += 1
+        if exchange.status == 401 || exchange.status == 403 { checkRejection(exchange) }
+        if exchange.status == 500, exchange.head?.value("x-world") == nil {
+            violate(
+                .crash, "request \(exchange.number) got 500 \(String(decoding: exchange.responseBody, as: UTF8.self))")
+        }
+        exchange.done(exchange)
+    }
+
+    /// An outage is never a rejection.
+    private func checkRejection(_ exchange: Exchange) {
+        guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
+        guard !simulation.mayForget(session) else { return }
+        guard let newest = session.access.last, newest.until > simulation.machine.now else { return }
+        tell(session)
+        violate(
+            .outage,
+            "request \(exchange.number) \(exchange.method) \(exchange.path) with a living session got \(exchange.status) "
+                + String(decoding: exchange.responseBody, as: UTF8.self))
+    }
+
+    // MARK: Access lines
+
+    /// Lines by the id of their request.
+    private var lines: Set<String> = []
+
+    func line(_ path: String, id: String) {
+        if !lines.insert(id).inserted { violate(.oneLine, "request \(id) \(path) has two lines") }
+        guard let exchange = exchange(ofPath: path) else { return }
+        exchange.lines += 1
+        if exchange.lines > 1 {
+            violate(.oneLine, "request \(exchange.number) \(exchange.path) has \(exchange.lines) lines")
+        }
+    }
+
+    /// After the end of all gateways.
+    func checkLines() {
+        for exchange in exchanges where exchange.state == .responded {
+            guard let id = exchange.head?.value("x-request-id"), !lines.contains(id) else { continue }
+            // A connection that is rejected when it is accepted has made no request.
+            let isOverload = String(decoding: exchange.responseBody, as: UTF8.self).contains("\"overloaded\"")
+            let incarnations = exchange.incarnation...max(exchange.incarnation, exchange.lastIncarnation)
+            guard !isOverload, mayLoseLines.allSatisfy({ !incarnations.contains($0) }) else { continue }
+            violate(
+                .oneLine,
+                "request \(exchange.number) \(exchange.path) at \(exchange.sentAt) of \(exchange.incarnation) got \(exchange.status), and has no line: \(id) \(String(decoding: exchange.responseBody, as: UTF8.self))"
+            )
+            return
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import WorldMachine
+
+/// What a seed decides before anything happens. Parts of it can be left out, to find which of them a failure needs.
+struct Plan {
+    enum Store { case memory, redis, replicated, cluster }
+
+    let seed: UInt64
+    var gateways: Int
+    var workers: Int
+    var store: Store
+    var users: Int
+    var upstreams: Int
+    /// Requests of each client.
+    var clients: [Int]
+    var faults: [PlannedFault] = []
+    /// How often peers misbehave at a step, in a thousand.
+    var rudeness: Int
+    var slowness: Int
+    var failures: Int
+    /// In nanoseconds.
+    var cacheTime: Int64
+    var graceTime: Int64
+    var weather = Weather()
+    /// When all faults are over, in nanoseconds.
+    var calm: Int64 = 60_000_000_000
+
+    init(seed: UInt64) {
+        var random = SeededRandom(seed: seed, part: "plan")
+        self.seed = seed
+        store = .memory
+        gateways = store == .memory ? 1 : random.within(1...3)
+        workers = random.within(1...2)
+        users = random.within(2...12)
+        upstreams = random.within(1...3)
+        let count = random.within(6...16)
+        clients = (0..<count).map { _ in 240 / count + random.below(12) }
+        rudeness = random.pick([0, 0, 5, 20, 60])
+        slowness = random.pick([0, 10, 60])
+        failures = random.pick([0, 20, 100])
+        cacheTime = Int64(random.pick([0, 1, 5])) * 1_000_000_000
+        graceTime = Int64(random.pick([2, 5, 30])) * 1_000_000_000
+        weather.short = random.pick([0, 30, 200])
+        weather.late = random.pick([0, 5, 40])
+        weather.reset = random.pick([0, 0, 1, 4])
+        weather.capacity = random.pick([65_536, 65_536, 8192, 300_000])
+        weather.delay = random.pick([10...60, 20...300, 200...20_000])
+        let faultCount = random.within(20...30)
+        for index in 0..<faultCount {
+            faults.append(PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, &random))
+        }
+    }
+
+    /// The configuration of a gateway.
+    func configuration(_ gateway: Int, storeURL: String) -> String {
+        var text = """
+            version: 1
+            instance_id: gateway-\(gateway)
+            server:
+              listen: [{address: "10.0.0.\(gateway):8080"}]
+              workers: \(workers)
+              timeouts: {drain: 10s}
+            admin: {address: "10.0.0.\(gateway):9901"}
+            store: {url: "\(storeURL)"}
+            sessions: {access_ttl: 5m, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
+            providers:
+              password: {kind: password, users: "htpasswd:users"}
+            upstreams:
+              app:
+                timeouts: {connect: 2s, response_head: 8s, idle: 8s}
+                endpoints:
+
+            """
+        for index in 0..<upstreams { text += "    - \"http://10.0.0.\(100 + index)\"\n" }
+        text += """
+            routes:
+            - {name: pub, match: {path: "/pub/**"}, upstream: app, auth: none}
+            - name: opt
+              match: {path: "/opt/**"}
+              auth: {providers: [password], mode: optional}
+              headers: {set: {X-User-Id: {attribute: subject, default: ""}}}
+              upstream: app
+            - name: me
+              match: {path: "/me/**"}
+              auth: {providers: [password]}
+              headers: {set: {X-User-Id: {attribute: subject}}}
+              upstream: app
+
+            """
+        return text
+    }
+
+    /// The users' file.
+    var usersFile: String {
+        (0..<users).map { "u\($0):$2b$04$abcdefghijklmnopqrstuuRH/cMIaEf6oasOcxJIDsCavupMwfwYu\n" }.joined()
+    }
+}
+
+/// Something that goes wrong, and when.
+struct PlannedFault {
+    enum Kind: Equatable {
+        case upstreamDies(Int)
+        case upstreamHangs(Int)
+        case upstreamUnreachable(Int)
+        case clientsCut
+        case reload(Int)
+        case restart(Int)
+        case kill(Int)
+        case callFails(Int, Fault, Int32)
+        case outputFails(Int)
+        case storm
+    }
+
+    let kind: Kind
+    let at: Int64
+    let duration: Int64
+
+    init(_ index: Int, calm: Int64, gateways: Int, upstreams: Int, _ random: inout SeededRandom) {
+        duration = Int64(random.within(50...4000)) * 1_000_000
+        at = 2_000_000_000 + Int64(random.below(Int((calm - 8_000_000_000) / 1_000_000))) * 1_000_000
+        let gateway = random.below(gateways)
+        kind =
+            switch random.below(14) {
+            case 0, 1: .upstreamDies(random.below(upstreams))
+            case 2: .upstreamHangs(random.below(upstreams))
+            case 3: .upstreamUnreachable(random.below(upstreams))
+            case 4: .clientsCut
+            case 5, 6: .reload(gateway)
+            case 7: .outputFails(gateway)
+            case 8: .callFails(gateway, .accept, random.pick([24, 23, 12, 103, 105, 4]))
+            case 9: .callFails(gateway, .socket, random.pick([24, 23, 12, 105]))
+            case 10: .storm
+            case 11: .restart(gateway)
+            default: .upstreamDies(random.below(upstreams))
+            }
+    }
+}

@@ -1,0 +1,180 @@
+import CLinux
+import MartletCommands
+import MartletCore
+import WorldMachine
+
+/// A world with gateways in it, from its first moment to its last.
+final class Simulation {
+    let plan: Plan
+    let machine: Machine
+    let program: Program
+    private(set) var ledger: Ledger!
+    private(set) var gateways: [Gateway] = []
+    private(set) var upstreams: [Upstream] = []
+    private(set) var clients: [Client] = []
+    var incarnations = 0
+    /// Gateways whose process the driver is to start.
+    var starting: [Gateway] = []
+    private var deadline: Int64 = 0
+
+    init(_ plan: Plan, _ program: Program, folder: String) {
+        self.plan = plan
+        self.program = program
+        machine = Machine(seed: plan.seed)
+        machine.folder = folder
+        machine.network.weather = plan.weather
+        ledger = Ledger(self)
+        upstreams = (0..<plan.upstreams).map { Upstream(self, $0) }
+        gateways = (1...plan.gateways).map { Gateway(self, $0) }
+        write("users", plan.usersFile)
+        for gateway in gateways {
+            write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, storeURL: "memory:"))
+        }
+    }
+
+    private func write(_ name: String, _ text: String) {
+        guard let file = fopen(machine.folder + "/" + name, "w") else { return }
+        fputs(text, file)
+        fchmod(fileno(file), 0o600)
+        fclose(file)
+    }
+
+    /// Whether a gateway has had its store, and its messages, since a time.
+    func heardSince(_ time: Int64, _ gateway: Int) -> Bool { true }
+
+    /// Whether the store may have lost a session.
+    func mayForget(_ session: Session) -> Bool {
+        // Sessions in memory end with their process.
+        plan.store == .memory && session.incarnation != incarnations
+    }
+
+    // MARK: Life of a world
+
+    /// - Returns: the violation that was found.
+    func run() -> Violation? {
+        guard machine.start() else {
+            return Violation(invariant: .crash, what: "the kernel has no Syscall User Dispatch")
+        }
+        machine.enter { try? TaskThreads.install() }
+        starting = gateways
+        begin()
+        guard drive(until: { self.gateways.allSatisfy(\.isServing) }, within: 30, "started") else { return failure }
+        clients = plan.clients.enumerated().map { Client(self, $0, requests: $1) }
+        for client in clients { client.start() }
+        for fault in plan.faults { machine.at(fault.at) { [self] in strike(fault) } }
+        guard drive(until: { self.machine.now >= self.plan.calm }, within: 100, "faults over") else { return failure }
+        guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
+        probe()
+        guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
+        guard drive(until: { false }, within: 80, nil) else { return failure }
+        checkBounds()
+        for gateway in gateways { machine.signal(gateway.process, Int(SIGTERM)) }
+        guard drive(until: { self.gateways.allSatisfy(\.process.isDead) }, within: 60, "ended") else { return failure }
+        ledger.checkLines()
+        return failure
+    }
+
+    private var failure: Violation? {
+        ledger.violations.first ?? machine.failure.map { Violation(invariant: .crash, what: $0) }
+    }
+
+    private func begin() {
+        let queue = starting
+        starting = []
+        for gateway in queue { gateway.start() }
+    }
+
+    /// Lets the world go on until a condition holds.
+    /// - Parameter goal: what has to be reached in time; `nil` if time is all that has to pass.
+    private func drive(until condition: @escaping () -> Bool, within seconds: Int64, _ goal: String?) -> Bool {
+        let end = machine.now + seconds * 1_000_000_000
+        while machine.failure == nil {
+            if condition() { return true }
+            if machine.now >= end {
+                if let goal {
+                    ledger.violate(.served, "not \(goal) within \(seconds) s of simulated time: \(waiting)")
+                    return false
+                }
+                return true
+            }
+            machine.at(min(end, machine.now + 250_000_000)) { [machine] in machine.stop() }
+            _ = machine.run()
+            begin()
+        }
+        return false
+    }
+
+    private var waiting: String {
+        ledger.exchanges.filter { $0.state == .sent }.prefix(4).map {
+            "\($0.method) \($0.path) at gateway \($0.gateway)"
+        }
+        .joined(separator: ", ")
+    }
+
+    // MARK: Faults
+
+    private func strike(_ fault: PlannedFault) {
+        machine.trace.note("fault \(fault.kind)")
+        switch fault.kind {
+        case .upstreamDies(let index): upstreams[index].die(for: fault.duration)
+        case .upstreamHangs(let index): upstreams[index].hangsUntil = machine.now + fault.duration
+        case .upstreamUnreachable(let index):
+            machine.network.cut[upstreams[index].address.host] = machine.now + fault.duration
+        case .clientsCut:
+            for index in 0..<25 { machine.network.cut[Address(200 + index, 0).host] = machine.now + fault.duration }
+        case .reload(let index): machine.signal(gateways[index].process, Int(SIGHUP))
+        case .restart(let index): restart(gateways[index], by: SIGTERM)
+        case .kill(let index): restart(gateways[index], by: SIGKILL)
+        case .callFails(let index, let kind, let error):
+            if gateways[index].isServing, !gateways[index].wantsRestart { gateways[index].process.faults[kind] = error }
+        case .outputFails(let index): failOutput(gateways[index], for: fault.duration)
+        case .storm:
+            machine.network.weather.reset = 30
+            machine.after(fault.duration) { [self] in machine.network.weather.reset = plan.weather.reset }
+        }
+    }
+
+    private func restart(_ gateway: Gateway, by signal: Int32) {
+        guard !gateway.process.isDead, gateway.isServing, !gateway.wantsRestart else { return }
+        gateway.wantsRestart = true
+        if signal == SIGKILL {
+            ledger.mayLoseLines.insert(gateway.incarnation)
+            machine.kill(gateway.process)
+        } else {
+            machine.signal(gateway.process, Int(signal))
+        }
+    }
+
+    private func failOutput(_ gateway: Gateway, for time: Int64) {
+        let process = gateway.process
+        ledger.mayLoseLines.insert(gateway.incarnation)
+        process.outputError = ENOSPC
+        machine.after(time) { process.outputError = 0 }
+    }
+
+    // MARK: The end
+
+    private var probes = 0
+
+    /// With all faults gone, everything is served again.
+    private func probe() {
+        for gateway in gateways { probe(gateway, attempt: 0) }
+    }
+
+    private func probe(_ gateway: Gateway, attempt: Int) {
+        if attempt == 0 { probes += 1 }
+        let exchange = ledger.open(gateway: gateway, method: "GET", path: "/pub/", proof: .nothing, needsProof: false)
+        let connection = ClientConnection(self, gateway, from: Address(250, 1000 + attempt))
+        exchange.done = { [self] exchange in
+            connection.close()
+            if exchange.status == 200 {
+                probes -= 1
+            } else {
+                machine.after(1_000_000_000) { self.probe(gateway, attempt: attempt + 1) }
+            }
+        }
+        connection.send(exchange, fields: [], parts: [], pauses: [], cut: nil)
+    }
+
+    private func checkBounds() {}
+}

@@ -1,0 +1,181 @@
+import WorldMachine
+
+/// A server behind the gateways: it echoes, and is at times what servers are at times.
+final class Upstream {
+    private unowned let simulation: Simulation
+    let address: Address
+    private var random: SeededRandom
+    private var peers: [ObjectIdentifier: Peer] = [:]
+    private var connections = 0
+    /// Until when it accepts no connections, and sends nothing.
+    var deadUntil: Int64 = 0
+    var hangsUntil: Int64 = 0
+
+    init(_ simulation: Simulation, _ index: Int) {
+        self.simulation = simulation
+        address = Address(100 + index, 80)
+        random = SeededRandom(seed: simulation.plan.seed &+ UInt64(index), part: "upstream")
+        open()
+    }
+
+    func open() {
+        simulation.machine.network.services[address] = { [unowned self] in accept($0) }
+    }
+
+    /// Is gone for a time: connections break, and new ones are refused.
+    func die(for time: Int64) {
+        simulation.machine.network.services[address] = nil
+        for peer in peers.values.sorted(by: { $0.stream.remote.port < $1.stream.remote.port }) { peer.abort() }
+        peers.removeAll()
+        simulation.machine.after(time) { [unowned self] in open() }
+    }
+
+    private func accept(_ stream: Stream) {
+        let peer = Peer(stream)
+        peers[ObjectIdentifier(peer)] = peer
+        let connection = UpstreamConnection(simulation, peer, SeededRandom(seed: random.next()))
+        connection.isHanging = { [unowned self] in simulation.machine.now < hangsUntil ? hangsUntil : 0 }
+        peer.received = { connection.received($0) }
+        peer.ended = { [unowned self] _ in peers[ObjectIdentifier(peer)] = nil }
+        peer.stream.watcher?(stream)
+    }
+}
+
+/// One connection to an upstream.
+final class UpstreamConnection {
+    private unowned let simulation: Simulation
+    private let peer: Peer
+    private var random: SeededRandom
+    private var reader = MessageReader(isResponse: false)
+    private var exchange: Exchange?
+    private var head: MessageHead?
+    private var body: [UInt8] = []
+    /// Responses are sent in order, one after the other.
+    private var isBusy = false
+    private var waiting: [() -> Void] = []
+    var isHanging: () -> Int64 = { 0 }
+
+    init(_ simulation: Simulation, _ peer: Peer, _ random: SeededRandom) {
+        self.simulation = simulation
+        self.peer = peer
+        self.random = random
+    }
+
+    func received(_ bytes: [UInt8]) {
+        for piece in reader.read(bytes) {
+            switch piece {
+            case .head(let head): begin(head)
+            case .body(let part):
+                body += part
+                checkBody(isWhole: false)
+            case .end(let trailer):
+                if let exchange { simulation.ledger.checkTrailer(trailer, of: exchange) }
+                checkBody(isWhole: true)
+                respond()
+            case .invalid(let reason):
+                simulation.ledger.violate(.oneResponse, "an upstream got a malformed request: \(reason)")
+            }
+        }
+    }
+
+    private func begin(_ head: MessageHead) {
+        self.head = head
+        body = []
+        exchange = simulation.ledger.seen(head)
+        // Some respond, or leave, before they have read the body.
+        if random.chance(simulation.plan.rudeness) { peer.abort() }
+    }
+
+    private func checkBody(isWhole: Bool) {
+        guard let exchange else { return }
+        let sent = exchange.body
+        let isRight =
+            body.count <= sent.count && sent.starts(with: body)
+            && (!isWhole || (body.count == sent.count && exchange.isWhole))
+        if !isRight {
+            simulation.ledger.violate(
+                .body,
+                "an upstream got \(body.count) bytes of request \(exchange.number), which sends \(sent.count)\(isWhole ? " and ends" : "")"
+            )
+        }
+    }
+
+    private func respond() {
+        guard let head, let exchange else { return }
+        let (body, isHead) = (self.body, head.method == "HEAD")
+        let delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        let response = makeResponse(exchange, echoing: body, isHead: isHead)
+        let hanging = isHanging()
+        simulation.machine.at(max(hanging, simulation.machine.now + Int64(delay) * 1_000_000)) { [self] in
+            send(response)
+        }
+    }
+
+    private func makeResponse(_ exchange: Exchange, echoing body: [UInt8], isHead: Bool) -> [[UInt8]] {
+        var lines = ["X-World: \(exchange.number)"]
+        if random.chance(200) { lines.append("Set-Cookie: a=b") }
+        var parts: [[UInt8]] = []
+        if random.chance(60) { parts.append(Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8)) }
+        let status =
+            random.chance(simulation.plan.failures)
+            ? random.pick(["500 Internal Server Error", "503 Service Unavailable", "404 Not Found"]) : "200 OK"
+        switch random.below(10) {
+        case 0 where !isHead:
+            // Its end is that of the connection.
+            lines.append("Connection: close")
+            parts.append(Array("HTTP/1.1 \(status)\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n".utf8))
+            parts.append(body)
+            parts.append([])
+        case 1, 2, 3:
+            lines.append("Transfer-Encoding: chunked")
+            parts.append(Array("HTTP/1.1 \(status)\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n".utf8))
+            if !isHead { parts.append(contentsOf: chunks(body)) }
+        default:
+            lines.append("Content-Length: \(body.count)")
+            parts.append(Array("HTTP/1.1 \(status)\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n".utf8))
+            if !isHead { parts.append(body) }
+        }
+        return parts
+    }
+
+    private func chunks(_ body: [UInt8]) -> [[UInt8]] {
+        var parts: [[UInt8]] = []
+        var rest = body[...]
+        while !rest.isEmpty {
+            let size = min(rest.count, 1 + random.below(4000))
+            parts.append(Array((String(size, radix: 16) + "\r\n").utf8) + rest.prefix(size) + [13, 10])
+            rest = rest.dropFirst(size)
+        }
+        return parts + [Array("0\r\n\r\n".utf8)]
+    }
+
+    /// Sends the parts of a response, perhaps with pauses, perhaps not all of them.
+    private func send(_ parts: [[UInt8]]) {
+        guard !peer.hasEnded else { return }
+        let cut = random.chance(simulation.plan.rudeness) ? random.below(parts.count) : parts.count
+        var time = simulation.machine.now
+        for (index, part) in parts.enumerated() {
+            if random.chance(50) { time += Int64(random.within(1...800)) * 1_000_000 }
+            let isLast = index == parts.count - 1
+            simulation.machine.at(time) { [self] in
+                guard !peer.hasEnded else { return }
+                if index >= cut { return peer.abort() }
+                if part.isEmpty, isLast { return peer.finish() }
+                peer.send(part)
+                // Some close a connection that the gateway may use again.
+                if isLast, random.chance(simulation.plan.rudeness) { peer.finish() }
+            }
+        }
+    }
+}
+
+extension Ledger {
+    /// Trailers carry no identity.
+    func checkTrailer(_ fields: [(name: String, value: String)], of exchange: Exchange) {
+        for field in fields where field.name.lowercased().filter({ $0.isLetter || $0.isNumber }).hasPrefix("xuser") {
+            violate(
+                .clientHeader, "an upstream got the trailer \(field.name): \(field.value) in request \(exchange.number)"
+            )
+        }
+    }
+}
