@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <signal.h>
@@ -108,6 +110,9 @@ static int random_bytes(unsigned char *bytes, int count) {
 static int random_status(void) { return 1; }
 
 int world_open(const struct world_kernel *given) {
+    // The allocator asks the system for nothing but memory: it holds its lock, and the kernel here allocates, too.
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_ARENA_MAX, 1);
     kernel = *given;
     number = 0;
     struct kernel_action action = {called, SA_SIGINFO | SA_NODEFER | 0x04000000 /* SA_RESTORER */, world_return_begin, 0};

@@ -155,6 +155,9 @@ final class Console: File {
     }
 }
 
+/// What a process had that does not exist any more.
+private final class DeadFile: File {}
+
 /// The descriptors of all processes: each number exists once, so that code which runs for another process in error
 /// does not use the wrong file.
 final class Descriptors {
@@ -167,7 +170,10 @@ final class Descriptors {
         files[2] = Console(machine, isError: true)
     }
 
-    subscript(number: Int) -> File? { files.indices.contains(number) ? files[number] : nil }
+    subscript(number: Int) -> File? {
+        guard files.indices.contains(number), let file = files[number] else { return nil }
+        return file is DeadFile ? nil : file
+    }
 
     /// - Returns: the number, or `-EMFILE`.
     func add(_ file: File, for process: Process) -> Int {
@@ -199,7 +205,12 @@ final class Descriptors {
     }
 
     func closeAll(of process: Process) {
-        for number in files.indices.dropFirst(3) where files[number]?.owner === process { _ = close(number) }
+        for number in files.indices.dropFirst(3) where files[number]?.owner === process {
+            guard let file = files[number] else { continue }
+            _ = close(number)
+            // Its tasks may go on for a while: their number belongs to no other file.
+            files[number] = DeadFile(file.machine)
+        }
     }
 
     /// What a process has open, by kind.

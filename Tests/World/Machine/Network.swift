@@ -79,6 +79,8 @@ package final class Network {
     package var hosts: [UInt32: Weather] = [:]
     /// Until when nothing reaches or leaves a host.
     package var cut: [UInt32: Int64] = [:]
+    /// Until when nothing passes between two hosts, the lower one first.
+    private var cutPairs: [UInt64: Int64] = [:]
     var listeners: [Address: [Listener]] = [:]
     /// Peers of the world that accept connections.
     package var services: [Address: (Stream) -> Void] = [:]
@@ -93,14 +95,24 @@ package final class Network {
 
     func weather(_ link: Link) -> Weather { hosts[link.server.host] ?? weather }
 
+    /// Lets nothing pass between two hosts for a time.
+    package func cut(_ one: UInt32, _ other: UInt32, for time: Int64) {
+        cutPairs[UInt64(min(one, other)) << 32 | UInt64(max(one, other))] = machine.now + time
+    }
+
+    private func opened(_ link: Link) -> Int64 {
+        let (one, other) = (link.client.host, link.server.host)
+        let pair = cutPairs.isEmpty ? 0 : cutPairs[UInt64(min(one, other)) << 32 | UInt64(max(one, other))] ?? 0
+        return max(cut[one] ?? 0, cut[other] ?? 0, pair)
+    }
+
     /// When what is sent now arrives.
     func arrival(_ link: Link) -> Int64 {
         guard link.server.path.isEmpty else { return machine.now }
         let weather = weather(link)
         var delay = random.within(weather.delay)
         if random.chance(weather.late) { delay += random.within(weather.lateness) }
-        let opened = max(cut[link.server.host] ?? 0, cut[link.client.host] ?? 0)
-        return max(machine.now, opened) + Int64(delay) * 1000
+        return max(machine.now, opened(link)) + Int64(delay) * 1000
     }
 
     /// Connects a peer of the world to a listener.

@@ -66,7 +66,8 @@ extension Client {
     private func send(_ session: Session, _ token: RefreshToken, _ done: @escaping (Exchange?) -> Void) {
         request(
             "POST", "/auth/refresh", .session(session), fields: ["Content-Type: application/x-www-form-urlencoded"],
-            body: Array("grant_type=refresh_token&refresh_token=\(token.text)".utf8), done)
+            body: Array("grant_type=refresh_token&refresh_token=\(token.text)".utf8),
+            timelyUntil: (token.firstUse ?? .max / 2) + simulation.plan.graceTime, done)
     }
 
     /// One living pair: whoever repeats a refresh gets the same.

@@ -84,7 +84,7 @@ final class Client {
     func request(
         _ method: String, _ path: String, _ proof: Proof, needsProof: Bool = false, fields: [String] = [],
         body: [UInt8]? = nil,
-        isSafe: Bool = false, _ done: @escaping (Exchange?) -> Void
+        isSafe: Bool = false, timelyUntil: Int64 = .max, _ done: @escaping (Exchange?) -> Void
     ) {
         guard let connection = connection() else { return done(nil) }
         let exchange = simulation.ledger.open(
@@ -101,6 +101,7 @@ final class Client {
         let cut = !isSafe && random.chance(simulation.plan.rudeness) ? random.below(bytes) : nil
         exchange.done = { exchange in done(exchange) }
         exchange.sent = fields
+        exchange.timelyUntil = timelyUntil
         if random.chance(20) { connection.pause(for: Int64(random.within(10...3000)) * 1_000_000) }
         connection.send(exchange, fields: fields, parts: parts, pauses: pauses, cut: cut)
     }

@@ -93,6 +93,8 @@ final class Exchange {
     var body: [UInt8] = []
     var isWhole = true
     var state = State.sent
+    /// Until when it is a repetition that gets the same; later it ends its session.
+    var timelyUntil = Int64.max
     /// The fields that it was sent with.
     var sent: [String] = []
     var head: MessageHead?
@@ -169,6 +171,14 @@ final class Ledger {
         return exchanges[number]
     }
 
+    /// The store has lost its last writes: what it acknowledged since a time may be so or not.
+    func shake(since time: Int64) {
+        for session in sessions {
+            let lastUse = session.refreshTokens.compactMap(\.firstUse).max() ?? 0
+            if max(session.startedAt, session.end?.time ?? 0, lastUse) > time { session.isUnsure = true }
+        }
+    }
+
     // MARK: What upstreams see
 
     /// An upstream has got the head of a request.
@@ -215,7 +225,7 @@ final class Ledger {
         guard let end = session.end, !session.isUnsure else { return }
         let isSame = end.gateway == exchange.gateway
         let grace = isSame ? 0 : simulation.plan.cacheTime + 1_000_000_000
-        guard exchange.sentAt > end.time + grace, isSame || simulation.heardSince(end.time, exchange.gateway) else {
+        guard exchange.sentAt > end.time + grace, simulation.knows(since: end.time) else {
             return
         }
         tell(session)
@@ -243,7 +253,9 @@ final class Ledger {
     private func checkRejection(_ exchange: Exchange) {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
         guard !simulation.mayForget(session) else { return }
-        guard let newest = session.access.last, newest.until > simulation.machine.now else { return }
+        guard simulation.machine.now <= exchange.timelyUntil, let newest = session.access.last,
+            newest.until > simulation.machine.now
+        else { return }
         tell(session)
         violate(
             .outage,
@@ -270,7 +282,9 @@ final class Ledger {
         for exchange in exchanges where exchange.state == .responded {
             guard let id = exchange.head?.value("x-request-id"), !lines.contains(id) else { continue }
             // A connection that is rejected when it is accepted has made no request.
-            let isOverload = String(decoding: exchange.responseBody, as: UTF8.self).contains("\"overloaded\"")
+            let isOverload =
+                exchange.method == "HEAD" && exchange.status == 503
+                || String(decoding: exchange.responseBody, as: UTF8.self).contains("problem:overloaded")
             let incarnations = exchange.incarnation...max(exchange.incarnation, exchange.lastIncarnation)
             guard !isOverload, mayLoseLines.allSatisfy({ !incarnations.contains($0) }) else { continue }
             violate(

@@ -36,6 +36,8 @@ enum Main {
     }
 
     static func run(_ seed: UInt64, _ program: Program, reads: Bool) -> Never {
+        // A world that stands still ends by a signal.
+        alarm(60)
         let folder = "/dev/shm/martlet-world-\(getpid())"
         mkdir(folder, 0o700)
         let simulation = Simulation(Plan(seed: seed), program, folder: folder)

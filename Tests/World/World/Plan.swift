@@ -27,7 +27,7 @@ struct Plan {
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed, part: "plan")
         self.seed = seed
-        store = .memory
+        store = random.pick([.memory, .redis, .redis, .replicated, .cluster])
         gateways = store == .memory ? 1 : random.within(1...3)
         workers = random.within(1...2)
         users = random.within(2...12)
@@ -46,12 +46,13 @@ struct Plan {
         weather.delay = random.pick([10...60, 20...300, 200...20_000])
         let faultCount = random.within(20...30)
         for index in 0..<faultCount {
-            faults.append(PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, &random))
+            faults.append(
+                PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, store: store, &random))
         }
     }
 
     /// The configuration of a gateway.
-    func configuration(_ gateway: Int, storeURL: String) -> String {
+    func configuration(_ gateway: Int, store url: String) -> String {
         var text = """
             version: 1
             instance_id: gateway-\(gateway)
@@ -60,7 +61,7 @@ struct Plan {
               workers: \(workers)
               timeouts: {drain: 10s}
             admin: {address: "10.0.0.\(gateway):9901"}
-            store: {url: "\(storeURL)"}
+            store: {url: "\(url)"}
             sessions: {access_ttl: 5m, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
             providers:
               password: {kind: password, users: "htpasswd:users"}
@@ -108,18 +109,28 @@ struct PlannedFault {
         case callFails(Int, Fault, Int32)
         case outputFails(Int)
         case storm
+        case redisDies(Int)
+        case redisHangs(Int)
+        case redisUnreachable(Int)
+        case redisCutFrom(Int)
+        case redisCondition(Int, UInt8)
+        case redisLags(Int)
+        case redisFailsOver(Int, losing: Int)
+        case redisLosesAll
+        case clockJumps(Int, Int64)
     }
 
     let kind: Kind
     let at: Int64
     let duration: Int64
 
-    init(_ index: Int, calm: Int64, gateways: Int, upstreams: Int, _ random: inout SeededRandom) {
+    init(_ index: Int, calm: Int64, gateways: Int, upstreams: Int, store: Plan.Store, _ random: inout SeededRandom) {
         duration = Int64(random.within(50...4000)) * 1_000_000
         at = 2_000_000_000 + Int64(random.below(Int((calm - 8_000_000_000) / 1_000_000))) * 1_000_000
         let gateway = random.below(gateways)
+        let server = random.below(8)
         kind =
-            switch random.below(14) {
+            switch random.below(store == .memory ? 14 : 26) {
             case 0, 1: .upstreamDies(random.below(upstreams))
             case 2: .upstreamHangs(random.below(upstreams))
             case 3: .upstreamUnreachable(random.below(upstreams))
@@ -130,6 +141,15 @@ struct PlannedFault {
             case 9: .callFails(gateway, .socket, random.pick([24, 23, 12, 105]))
             case 10: .storm
             case 11: .restart(gateway)
+            case 14, 15: .redisDies(server)
+            case 16: .redisHangs(server)
+            case 17: .redisUnreachable(server)
+            case 18, 19: .redisCutFrom(gateway)
+            case 20: .redisCondition(server, random.pick([1, 2, 4, 8, 16]))
+            case 21: .redisLags(random.pick([1, 5, 50]))
+            case 22, 23: .redisFailsOver(server, losing: random.pick([0, 0, 1, 5]))
+            case 24: random.chance(100) ? .redisLosesAll : .redisDies(server)
+            case 25: .kill(gateway)
             default: .upstreamDies(random.below(upstreams))
             }
     }

@@ -2,6 +2,7 @@ import CLinux
 import MartletCommands
 import MartletCore
 import WorldMachine
+import WorldRedis
 
 /// A world with gateways in it, from its first moment to its last.
 final class Simulation {
@@ -9,6 +10,7 @@ final class Simulation {
     let machine: Machine
     let program: Program
     private(set) var ledger: Ledger!
+    private(set) var redis: RedisServers!
     private(set) var gateways: [Gateway] = []
     private(set) var upstreams: [Upstream] = []
     private(set) var clients: [Client] = []
@@ -24,11 +26,12 @@ final class Simulation {
         machine.folder = folder
         machine.network.weather = plan.weather
         ledger = Ledger(self)
+        redis = RedisServers(self)
         upstreams = (0..<plan.upstreams).map { Upstream(self, $0) }
         gateways = (1...plan.gateways).map { Gateway(self, $0) }
         write("users", plan.usersFile)
         for gateway in gateways {
-            write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, storeURL: "memory:"))
+            write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, store: redis.url))
         }
     }
 
@@ -39,13 +42,18 @@ final class Simulation {
         fclose(file)
     }
 
-    /// Whether a gateway has had its store, and its messages, since a time.
-    func heardSince(_ time: Int64, _ gateway: Int) -> Bool { true }
+    /// Whether all gateways know what was acknowledged at a time, whatever their store has lost since.
+    func knows(since time: Int64) -> Bool {
+        guard let failover = redis.lastFailover else { return true }
+        return failover < time - 3_500_000_000 - 35_000_000_000
+            || machine.now > failover + 62_000_000_000 + plan.cacheTime
+    }
 
     /// Whether the store may have lost a session.
     func mayForget(_ session: Session) -> Bool {
         // Sessions in memory end with their process.
-        plan.store == .memory && session.incarnation != incarnations
+        if plan.store == .memory { return session.incarnation != incarnations }
+        return session.startedAt <= redis.lastLoss ?? -1
     }
 
     // MARK: Life of a world
@@ -128,6 +136,16 @@ final class Simulation {
         case .callFails(let index, let kind, let error):
             if gateways[index].isServing, !gateways[index].wantsRestart { gateways[index].process.faults[kind] = error }
         case .outputFails(let index): failOutput(gateways[index], for: fault.duration)
+        case .redisDies(let index): redis.die(index, for: fault.duration)
+        case .redisHangs(let index): redis.hang(index, for: fault.duration)
+        case .redisUnreachable(let index): redis.cut(index, for: fault.duration)
+        case .redisCutFrom(let index): redis.cut(gateways[index], for: fault.duration)
+        case .redisCondition(let index, let condition):
+            redis.set(RedisConditions(rawValue: condition), of: index, for: fault.duration)
+        case .redisLags(let writes): redis.lag(writes, for: fault.duration)
+        case .redisFailsOver(let shard, let losing): redis.failOver(shard, losing: losing, backAfter: fault.duration)
+        case .redisLosesAll: redis.lose()
+        case .clockJumps(let index, let time): gateways[index].process.clockOffset += time
         case .storm:
             machine.network.weather.reset = 30
             machine.after(fault.duration) { [self] in machine.network.weather.reset = plan.weather.reset }
@@ -176,5 +194,7 @@ final class Simulation {
         connection.send(exchange, fields: [], parts: [], pauses: [], cut: nil)
     }
 
-    private func checkBounds() {}
+    private func checkBounds() {
+        for command in redis.unknownCommands { ledger.violate(.crash, "the model of Redis has no \(command)") }
+    }
 }
