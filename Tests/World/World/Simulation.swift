@@ -112,6 +112,13 @@ final class Simulation {
         return false
     }
 
+    /// What helps to understand a failure.
+    var details: [String] {
+        let responses = ledger.responses.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }
+        return ["  responses \(responses.joined(separator: " "))"]
+            + gateways.flatMap { gateway in gateway.log.suffix(6).map { "  \(gateway.process.name) \($0)" } }
+    }
+
     private var waiting: String {
         ledger.exchanges.filter { $0.state == .sent }.prefix(4).map {
             "\($0.method) \($0.path) at gateway \($0.gateway)"
