@@ -22,7 +22,7 @@ struct Plan {
     var graceTime: Int64
     var weather = Weather()
     /// When all faults are over, in nanoseconds.
-    var calm: Int64 = 60_000_000_000
+    var calm: Int64 = 44_000_000_000
 
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed, part: "plan")
@@ -59,7 +59,7 @@ struct Plan {
             server:
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
-              timeouts: {drain: 10s}
+              timeouts: {drain: 10s, idle: 8s}
             admin: {address: "10.0.0.\(gateway):9901"}
             store: {url: "\(url)"}
             sessions: {access_ttl: 5m, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}

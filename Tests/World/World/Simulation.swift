@@ -74,7 +74,7 @@ final class Simulation {
         guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
         probe()
         guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
-        guard drive(until: { false }, within: 80, nil) else { return failure }
+        guard drive(until: { false }, within: 14, nil) else { return failure }
         checkBounds()
         for gateway in gateways { machine.signal(gateway.process, Int(SIGTERM)) }
         guard drive(until: { self.gateways.allSatisfy(\.process.isDead) }, within: 60, "ended") else { return failure }

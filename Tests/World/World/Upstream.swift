@@ -66,11 +66,11 @@ final class UpstreamConnection {
             switch piece {
             case .head(let head): begin(head)
             case .body(let part):
+                checkBody(part)
                 body += part
-                checkBody(isWhole: false)
             case .end(let trailer):
                 if let exchange { simulation.ledger.checkTrailer(trailer, of: exchange) }
-                checkBody(isWhole: true)
+                checkEnd()
                 respond()
             case .invalid(let reason):
                 simulation.ledger.violate(.oneResponse, "an upstream got a malformed request: \(reason)")
@@ -86,18 +86,21 @@ final class UpstreamConnection {
         if random.chance(simulation.plan.rudeness) { peer.abort() }
     }
 
-    private func checkBody(isWhole: Bool) {
+    /// The bytes that have arrived, and those behind them.
+    private func checkBody(_ part: [UInt8]) {
         guard let exchange else { return }
-        let sent = exchange.body
-        let isRight =
-            body.count <= sent.count && sent.starts(with: body)
-            && (!isWhole || (body.count == sent.count && exchange.isWhole))
-        if !isRight {
-            simulation.ledger.violate(
-                .body,
-                "an upstream got \(body.count) bytes of request \(exchange.number), which sends \(sent.count)\(isWhole ? " and ends" : "")"
-            )
+        let sent = exchange.body.dropFirst(body.count)
+        if sent.count < part.count || !sent.prefix(part.count).elementsEqual(part) {
+            simulation.ledger.violate(.body, "an upstream got other bytes of request \(exchange.number) than it sends")
         }
+    }
+
+    private func checkEnd() {
+        guard let exchange, body.count != exchange.body.count || !exchange.isWhole else { return }
+        simulation.ledger.violate(
+            .body,
+            "an upstream got \(body.count) bytes of request \(exchange.number) as if they were all, which sends \(exchange.body.count)"
+        )
     }
 
     private func respond() {
