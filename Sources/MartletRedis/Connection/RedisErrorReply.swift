@@ -105,7 +105,8 @@ enum RedisErrorReply {
                 return kind
             }
         }
-        return nil
+        // The error of a command that was executed has no sign.
+        return end.contains(": WRONGTYPE ") ? "WRONGTYPE" : nil
     }
 
     private static func word(_ text: ArraySlice<UInt8>) -> String? {

@@ -15,6 +15,8 @@ import Testing
             "READONLY"
         ),
         ("ERR Error running script (call to f_0f): @user_script:1: @user_script: 1: -WRONGTYPE Operation", "WRONGTYPE"),
+        ("ERR Error running script (call to f_0f): @user_script:1: WRONGTYPE Operation against a key", "WRONGTYPE"),
+        ("ERR Error running script (call to f_0f): @user_script:1: ERR value is not an integer", "ERR"),
         ("ERR Error running script (call to f_0f): @user_script:1: user_script:1: oh: -x", "ERR"),
         ("ERR Error running script: -", "ERR"), ("ERR Error running script: -OOM", "OOM"),
         ("ERR The user executing the script can't run this command or subcommand script: 0f", "NOPERM"),
