@@ -44,6 +44,7 @@
 int accept4(int, struct sockaddr *, socklen_t *, int);
 int pipe2(int[2], int);
 int pthread_setname_np(pthread_t, const char *);
+int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
 void explicit_bzero(void *, size_t);
 
 // Grows the calling thread's heap by `size` bytes and populates its pages in one call: glibc would grow it page by
@@ -100,20 +101,29 @@ static inline long martlet_system_call(long number, long a, long b, long c, long
     return result;
 #endif
 }
-/* send(2), recv(2) and epoll_wait(2): see martlet_system_call. */
+/* send(2), recv(2) and epoll_wait(2): see martlet_system_call. What a signal interrupts has moved nothing and is repeated
+   here: epoll reports a descriptor only after EAGAIN again. */
 static inline ssize_t martlet_send(int fd, const void *bytes, size_t count, int flags) {
+    ssize_t sent;
+    do {
 #ifdef SYS_sendto
-    return martlet_system_call(SYS_sendto, fd, (long)bytes, (long)count, flags, 0, 0);
+        sent = martlet_system_call(SYS_sendto, fd, (long)bytes, (long)count, flags, 0, 0);
 #else
-    return send(fd, bytes, count, flags);
+        sent = send(fd, bytes, count, flags);
 #endif
+    } while (__builtin_expect(sent < 0, 0) && errno == EINTR);
+    return sent;
 }
 static inline ssize_t martlet_receive(int fd, void *bytes, size_t count, int flags) {
+    ssize_t received;
+    do {
 #ifdef SYS_recvfrom
-    return martlet_system_call(SYS_recvfrom, fd, (long)bytes, (long)count, flags, 0, 0);
+        received = martlet_system_call(SYS_recvfrom, fd, (long)bytes, (long)count, flags, 0, 0);
 #else
-    return recv(fd, bytes, count, flags);
+        received = recv(fd, bytes, count, flags);
 #endif
+    } while (__builtin_expect(received < 0, 0) && errno == EINTR);
+    return received;
 }
 static inline int martlet_epoll_wait(int epoll, struct epoll_event *events, int count, int milliseconds) {
 #ifdef SYS_epoll_wait
@@ -258,7 +268,10 @@ static inline int martlet_spawn(pid_t *pid, const char *file, char *const argume
 /* Moves bytes between a socket and a pipe without copying; never blocks on the pipe. */
 ssize_t splice(int, int64_t *, int, int64_t *, size_t, unsigned);
 static inline ssize_t martlet_splice(int from, int to, size_t count) {
-    return splice(from, NULL, to, NULL, count, 1U | 2U); /* SPLICE_F_MOVE, SPLICE_F_NONBLOCK */
+    ssize_t moved;
+    do moved = splice(from, NULL, to, NULL, count, 1U | 2U); /* SPLICE_F_MOVE, SPLICE_F_NONBLOCK */
+    while (__builtin_expect(moved < 0, 0) && errno == EINTR);
+    return moved;
 }
 /* A pipe with a capacity of `size` bytes, or less if the user exceeds the pipe limit (F_SETPIPE_SZ). */
 static inline int martlet_body_pipe(int *read_end, int *write_end, int size) {
@@ -291,11 +304,15 @@ static inline ssize_t martlet_send_two(int fd, const void *first, size_t first_c
     if (second_count == 0) return martlet_send(fd, first, first_count, MSG_NOSIGNAL);
     struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t sent;
+    do {
 #ifdef SYS_sendmsg
-    return martlet_system_call(SYS_sendmsg, fd, (long)&message, MSG_NOSIGNAL, 0, 0, 0);
+        sent = martlet_system_call(SYS_sendmsg, fd, (long)&message, MSG_NOSIGNAL, 0, 0, 0);
 #else
-    return sendmsg(fd, &message, MSG_NOSIGNAL);
+        sent = sendmsg(fd, &message, MSG_NOSIGNAL);
 #endif
+    } while (__builtin_expect(sent < 0, 0) && errno == EINTR);
+    return sent;
 }
 /* Raises the descriptor limit to the hard limit, and returns it. */
 static inline int64_t martlet_raise_descriptor_limit(void) {

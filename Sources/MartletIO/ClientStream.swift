@@ -164,8 +164,7 @@ extension ClientStream {
                 return fail(StreamError(code: .streamClosed, message: "the peer closed the connection"))
             }
             let reason = martlet_errno()
-            if reason == EAGAIN { return }
-            if reason != EINTR { return fail(StreamError(IOError("recv", errno: reason))) }
+            return reason == EAGAIN ? () : fail(StreamError(IOError("recv", errno: reason)))
         }
     }
 
@@ -186,7 +185,7 @@ extension ClientStream {
     private func receive(into buffer: inout ByteBuffer, from descriptor: Int32) -> Int {
         var count = 0
         _ = unsafe buffer.fill(capacity: ClientStream.readBytes) { free in
-            count = unsafe recv(descriptor, free.baseAddress, free.count, 0)
+            count = unsafe martlet_receive(descriptor, free.baseAddress, free.count, 0)
             return count
         }
         return count
@@ -224,13 +223,9 @@ extension ClientStream {
     private func write() -> Int32 {
         while !output.isEmpty {
             let bytes = unsafe output.bytes
-            let count = unsafe CLinux.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if count > 0 {
-                output.consume(count)
-                continue
-            }
-            let reason = martlet_errno()
-            if reason != EINTR { return reason }
+            let count = unsafe martlet_send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            guard count > 0 else { return martlet_errno() }
+            output.consume(count)
         }
         return 0
     }

@@ -107,9 +107,7 @@ struct SplicePipes: ~Copyable {
         while pipes[index].byteCount > 0 {
             let moved = martlet_splice(pipes[index].readEnd, socket, pipes[index].byteCount)
             guard moved > 0 else {
-                let reason = martlet_errno()
-                if moved < 0, reason == EINTR { continue }
-                return (count, moved == 0 || reason != EAGAIN)
+                return (count, moved == 0 || martlet_errno() != EAGAIN)
             }
             pipes[index].byteCount &-= moved
             count &+= moved

@@ -65,7 +65,7 @@ struct Transport: ~Copyable {
             return .bytes(count)
         }
         if count == 0 { return .closed }
-        return Transport.isTemporary(martlet_errno()) ? .blocked : .failed
+        return martlet_errno() == EAGAIN ? .blocked : .failed
     }
 
     /// Collects what the engine wants to send in ``output``.
@@ -110,7 +110,7 @@ struct Transport: ~Copyable {
             sent = unsafe martlet_send(fd, bytes.baseAddress, bytes.count, flags)
             if sent == bytes.count { return .sent }
             if sent < 0 {
-                guard Transport.isTemporary(martlet_errno()) else { return .failed }
+                guard martlet_errno() == EAGAIN else { return .failed }
                 sent = 0
             }
             lastWriteAt = now
@@ -125,7 +125,7 @@ struct Transport: ~Copyable {
     func send(_ first: UnsafeBufferPointer<UInt8>, _ second: UnsafeBufferPointer<UInt8>) -> Int? {
         let sent = unsafe martlet_send_two(fd, first.baseAddress, first.count, second.baseAddress, second.count)
         if sent >= 0 { return sent }
-        return Transport.isTemporary(martlet_errno()) ? 0 : nil
+        return martlet_errno() == EAGAIN ? 0 : nil
     }
 
     /// Encrypts bytes and sends them, and buffers what the kernel does not accept.
@@ -152,7 +152,7 @@ struct Transport: ~Copyable {
         guard !output.isEmpty else { return .sent }
         let bytes = unsafe output.bytes
         let sent = unsafe martlet_send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        if sent < 0 { return Transport.isTemporary(martlet_errno()) ? .blocked : .failed }
+        if sent < 0 { return martlet_errno() == EAGAIN ? .blocked : .failed }
         output.consume(sent)
         lastWriteAt = now
         guard output.isEmpty else { return .buffered }
@@ -171,8 +171,4 @@ struct Transport: ~Copyable {
         }
         _ = shutdown(fd, Int32(SHUT_WR))
     }
-
-    /// Whether an error of the kernel is none of the connection.
-    @inline(__always)
-    private static func isTemporary(_ error: Int32) -> Bool { error == EAGAIN || error == EINTR }
 }
