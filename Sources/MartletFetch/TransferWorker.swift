@@ -98,6 +98,8 @@ package final class TransferWorker: Sendable {
     init?(keptConnections: Int?) {
         guard EasyHandle.isStarted, let multi = unsafe curl_multi_init() else { return nil }
         unsafe self.multi = multi
+        // Without descriptors for it libcurl makes a handle that cannot be woken.
+        guard signal() else { return nil }
         // Whoever adds transfers limits their number; a limit on connections would be shared by all purposes.
         if let keptConnections {
             _ = unsafe martlet_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, keptConnections)
@@ -111,12 +113,18 @@ package final class TransferWorker: Sendable {
         mailbox.withLock { mailbox in
             guard !mailbox.isStopping else { return false }
             mailbox.added.append(transfer)
-            _ = unsafe curl_multi_wakeup(multi)
+            _ = signal()
             return true
         }
     }
 
-    func wake() { mailbox.withLock { if $0.isOpen { _ = unsafe curl_multi_wakeup(multi) } } }
+    func wake() { mailbox.withLock { if $0.isOpen { _ = signal() } } }
+
+    /// Has the thread return from its wait, which may be long: the kernel may have no memory for it at a time.
+    private func signal() -> Bool {
+        for _ in 0..<3 where unsafe curl_multi_wakeup(multi) == CURLM_OK { return true }
+        return false
+    }
 
     func stop() {
         mailbox.withLock { $0.isStopping = true }
