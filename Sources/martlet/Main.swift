@@ -22,7 +22,12 @@ enum Main {
         } catch {
             ProcessExit.fail("cannot start the threads of tasks: \(error.message)", .unavailable)
         }
-        let completion = Completion()
+        let completion: Completion
+        do {
+            completion = try Completion()
+        } catch {
+            ProcessExit.fail("cannot wait for the command: \(error)", .unavailable)
+        }
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()
         work.cancel()

@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+package import MartletIO
 
 /// Blocks a thread until work on another thread completes.
 ///
@@ -8,7 +9,10 @@ package final class Completion: Sendable {
     private let code = Lock<ExitCode>(.internalFault)
     private let signal: Int32
 
-    package init() { signal = eventfd(0, Int32(EFD_CLOEXEC)) }
+    package init() throws(IOError) {
+        signal = eventfd(0, Int32(EFD_CLOEXEC))
+        guard signal >= 0 else { throw IOError("eventfd") }
+    }
 
     deinit { close(signal) }
 

@@ -1,12 +1,18 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletIO
 
 extension Gateway {
     func watchLoops(_ limit: Duration) throws(StartError) {
         let (loops, admin, listeners) = state.withLock { ($0.loops, $0.admin, $0.adminListeners) }
         let watched = (loops?.watched() ?? []) + (admin?.watched(serving: listeners.descriptors) ?? [])
-        let watchdog = Watchdog(
-            watched, limit: limit, stalls: stalls, logger: services.logger.with(("component", "server")))
+        let watchdog: Watchdog
+        do throws(IOError) {
+            watchdog = try Watchdog(
+                watched, limit: limit, stalls: stalls, logger: services.logger.with(("component", "server")))
+        } catch {
+            throw StartError(error, exit: .unavailable)
+        }
         do throws(SystemThreadError) {
             try watchdog.start()
         } catch {

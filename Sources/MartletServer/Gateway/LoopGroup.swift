@@ -52,7 +52,7 @@ package final class LoopGroup: Sendable {
                 } else {
                     (setup.memory, setup.ejections) = (services.memory, services.ejections)
                 }
-                let started = Completion()
+                let started = try Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { [setup] in LoopGroup.run(setup, started) })
                 guard started.wait() == .ok else { throw LoopSetupError() }
             }

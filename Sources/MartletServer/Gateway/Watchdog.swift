@@ -1,5 +1,6 @@
 private import CLinux
 internal import MartletCore
+internal import MartletIO
 private import Synchronization
 
 /// Sees whether every event loop, and the threads of tasks, still turn: a thread that waits for none of them and takes no
@@ -28,12 +29,13 @@ final class Watchdog: Sendable {
     private let end: Int32
     private let thread = Lock<SystemThread?>(nil)
 
-    init(_ watched: [Watched], limit: Duration, stalls: Stalls, logger: Logger) {
+    init(_ watched: [Watched], limit: Duration, stalls: Stalls, logger: Logger) throws(IOError) {
         self.watched = watched + [Self.tasks]
         self.stalls = stalls
         self.limit = Atomic(limit.wholeMilliseconds)
         self.logger = logger
         end = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard end >= 0 else { throw IOError("eventfd") }
     }
 
     deinit { close(end) }
