@@ -49,7 +49,7 @@ package final class TaskThreads: TaskExecutor {
     package static let shared = TaskThreads()
 
     private let state = Lock(State())
-    private let signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE | EFD_NONBLOCK))
+    private let signal = ThreadSignal()
     /// As many as there are processors, because tasks only compute; at least two, so that one of them may be late.
     private let limit = max(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 2)
 
@@ -93,7 +93,7 @@ package final class TaskThreads: TaskExecutor {
             state.queue.append(job, for: purpose, of: owner)
             return (state.wakesOne(), state.threads > 0)
         }
-        if wakesOne { wake() }
+        if wakesOne { signal.wake() }
         // Only where a test uses lanes without having installed the executor.
         if !hasThreads { try? start() }
     }
@@ -107,12 +107,7 @@ package final class TaskThreads: TaskExecutor {
             state.timers.append(job, at: due)
             return isEarliest && state.wakesOne()
         }
-        if wakesOne { wake() }
-    }
-
-    private func wake() {
-        var count: UInt64 = 1
-        _ = unsafe write(signal, &count, 8)
+        if wakesOne { signal.wake() }
     }
 
     // MARK: Threads
@@ -136,15 +131,11 @@ package final class TaskThreads: TaskExecutor {
 
     /// Waits for a wakeup, or until a time.
     private func sleep(until due: Int64?) {
+        guard let due else { return signal.wait() }
         while true {
             // Rounded up: a job must not run before its time.
-            let milliseconds = due.map { (max($0 - TaskThreads.now, 0) + 999_999) / 1_000_000 }
-            var polled = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&polled, 1, milliseconds.map { Int32(clamping: $0) } ?? -1)
-            var count: UInt64 = 0
-            // Another thread may have taken the wakeup.
-            if ready > 0, unsafe read(signal, &count, 8) == 8 { return }
-            guard ready == 0 else { continue }
+            let milliseconds = (max(due - TaskThreads.now, 0) + 999_999) / 1_000_000
+            if signal.wait(milliseconds: Int32(clamping: milliseconds)) { return }
             // A thread that does not count as idle any more has a wakeup to take.
             if state.withLock({ $0.wakesOne() }) { return }
         }

@@ -75,24 +75,19 @@ private final class ResolverQueue: Sendable {
 
     private let capacity: Int
     private let state = Lock(State())
-    private let signal: Int32
+    private let signal = ThreadSignal()
 
-    init(capacity: Int) {
-        self.capacity = capacity
-        signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
-    }
-
-    deinit { if signal >= 0 { close(signal) } }
+    init(capacity: Int) { self.capacity = capacity }
 
     /// - Returns: the error if the query was not queued.
     func add(_ query: Query) -> ResolveError? {
         let error: ResolveError? = state.withLock { state in
-            guard !state.isStopped, signal >= 0 else { return .stopped }
+            guard !state.isStopped else { return .stopped }
             guard state.queries.count < capacity else { return .overloaded }
             state.queries.append(query)
             return nil
         }
-        if error == nil { _ = eventfd_write(signal, 1) }
+        if error == nil { signal.wake() }
         return error
     }
 
@@ -104,14 +99,13 @@ private final class ResolverQueue: Sendable {
             return queries
         }
         for query in abandoned { query.completion(.failure(.stopped)) }
-        _ = eventfd_write(signal, 1)
+        signal.wake()
     }
 
     /// The thread's body: resolves one name after the other until the queue is stopped.
     func serve() {
         while true {
-            var ticket: eventfd_t = 0
-            guard unsafe eventfd_read(signal, &ticket) == 0 || martlet_errno() == EINTR else { return }
+            signal.wait()
             let (query, isStopped) = state.withLock { state in
                 (state.queries.isEmpty ? nil : state.queries.removeFirst(), state.isStopped)
             }

@@ -1,4 +1,3 @@
-private import CLinux
 package import MartletCore
 package import MartletCrypto
 
@@ -86,20 +85,16 @@ private final class AwaitedResult: Sendable {
     }
 
     private let outcome = Lock<Outcome?>(nil)
-    private let signal = eventfd(0, Int32(EFD_CLOEXEC))
-
-    deinit { close(signal) }
+    private let signal = ThreadSignal()
 
     func finish(_ reason: String?) {
         outcome.withLock { $0 = Outcome(reason: reason) }
-        var one: UInt64 = 1
-        _ = unsafe CLinux.write(signal, &one, 8)
+        signal.wake()
     }
 
     /// - Returns: `nil` after the time.
     func wait(milliseconds: Int32) -> Outcome? {
-        var polled = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&polled, 1, milliseconds)
+        _ = signal.wait(milliseconds: milliseconds)
         return outcome.withLock { $0 }
     }
 }

@@ -28,39 +28,37 @@ final class AuditQueue: Sendable {
     }
 
     private let state = Lock(State())
-    private let signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-
-    deinit { close(signal) }
+    private let signal = ThreadSignal()
 
     var isEnding: Bool { state.withLock { $0.isEnding } }
 
     /// - Returns: `false` if there is no space.
     func add(_ body: [UInt8]) -> Bool {
-        let isAdded = state.withLock { state in
+        let (isAdded, isFirst) = state.withLock { state in
             guard !state.isEnding, state.count < Self.maximumEvents, state.bytes + body.count <= Self.maximumBytes
-            else { return false }
+            else { return (false, false) }
             state.bodies.append(body)
             state.count += 1
             state.bytes += body.count
-            return true
+            return (true, state.count == 1)
         }
-        if isAdded { wake() }
+        if isFirst { signal.wake() }
         return isAdded
     }
 
     func reopen() {
         state.withLock { $0.reopens = true }
-        wake()
+        signal.wake()
     }
 
     func replace(_ key: AuditKey) {
         state.withLock { $0.key = key }
-        wake()
+        signal.wake()
     }
 
     func end() {
         state.withLock { $0.isEnding = true }
-        wake()
+        signal.wake()
     }
 
     /// Gives up what waits: no thread takes it any more.
@@ -105,11 +103,7 @@ final class AuditQueue: Sendable {
 
     /// Waits until there is something to do, whatever it is.
     func wait(_ limit: Duration) {
-        var polled = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
-        let milliseconds = min(max(limit.wholeMilliseconds, 0), 60_000)
-        guard unsafe poll(&polled, 1, Int32(truncatingIfNeeded: milliseconds)) > 0 else { return }
-        var count: UInt64 = 0
-        _ = unsafe read(signal, &count, 8)
+        _ = signal.wait(milliseconds: Int32(min(max(limit.wholeMilliseconds, 0), 60_000)))
     }
 
     /// Waits for a time, or until the log ends.
@@ -117,10 +111,5 @@ final class AuditQueue: Sendable {
         guard !isEnding else { return }
         var none = pollfd(fd: -1, events: 0, revents: 0)
         _ = unsafe poll(&none, 1, Int32(truncatingIfNeeded: limit.wholeMilliseconds))
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        _ = unsafe CLinux.write(signal, &one, 8)
     }
 }

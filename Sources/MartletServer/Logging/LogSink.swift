@@ -49,7 +49,7 @@ package final class LogSink: AccessLogging, LogWriting {
     private let overflow = Atomic<Int>(0)
     /// Whether a loss is not over; only the thread uses it.
     private let isLosing = Atomic(false)
-    private let wake: Int32
+    private let signal = ThreadSignal()
     private let notify: @Sendable (LogSink, Notice) -> Void
     /// Every sink of the process; their threads retain them.
     private static let all = Lock<[LogSink]>([])
@@ -81,12 +81,9 @@ package final class LogSink: AccessLogging, LogWriting {
         isTerminal = isatty(destination.descriptor) == 1
         isText = Atomic(LogSink.isText(format, isTerminal))
         lines = LineWriter(destination)
-        wake = eventfd(0, Int32(EFD_CLOEXEC))
         _ = try SystemThread(name: "martlet-log") { [self] in work() }
         LogSink.all.withLock { $0.append(self) }
     }
-
-    deinit { close(wake) }
 
     /// Switches to another format.
     ///
@@ -115,7 +112,7 @@ package final class LogSink: AccessLogging, LogWriting {
     package func take(_ lines: inout ByteBuffer) {
         let isFirst = add(&lines, upTo: LogSink.limitOfRequests)
         lines.removeAll()
-        if isFirst { signal() }
+        if isFirst { signal.wake() }
     }
 
     /// - Parameter limit: of the bytes that are buffered then.
@@ -148,7 +145,7 @@ package final class LogSink: AccessLogging, LogWriting {
         var line = EventLine.make(
             level, event, fields, format: format, instanceID: instanceID, at: Clock.system.unixMilliseconds,
             as: EventTime(rawValue: time.load(ordering: .relaxed)) ?? .seconds)
-        if add(&line, upTo: LogSink.limit) { signal() }
+        if add(&line, upTo: LogSink.limit) { signal.wake() }
     }
 
     /// Reports lost lines in its own file; a failure to write would be lost as well, so only recovery is logged.
@@ -162,19 +159,19 @@ package final class LogSink: AccessLogging, LogWriting {
     /// Has the thread open the file again, when it has written what is enqueued.
     func reopen() {
         state.withLock { $0.wantsReopening = true }
-        signal()
+        signal.wake()
     }
 
     /// Ends the thread when it has written what is enqueued, and closes the file.
     func stop() {
         state.withLock { $0.isStopped = true }
-        signal()
+        signal.wake()
     }
 
     /// Waits until every enqueued line is written, at most for the timeout; called before the process exits.
     package func flush(timeout: Duration = .seconds(1)) {
         let deadline = Clock.system.monotonicTime + timeout
-        signal()
+        signal.wake()
         while !state.withLock({ $0.pending.isEmpty && !$0.isWriting }), Clock.system.monotonicTime < deadline {
             usleep(1000)
         }
@@ -183,11 +180,6 @@ package final class LogSink: AccessLogging, LogWriting {
     /// Flushes every sink.
     package static func flushAll(timeout: Duration) {
         for sink in all.withLock({ $0 }) { sink.flush(timeout: timeout) }
-    }
-
-    private func signal() {
-        var one: UInt64 = 1
-        _ = unsafe CLinux.write(wake, &one, 8)
     }
 
     // MARK: The thread
@@ -214,13 +206,8 @@ package final class LogSink: AccessLogging, LogWriting {
 
     /// Waits for lines, or until a loss is over.
     private func awaitSignal() {
-        if isLosing.load(ordering: .relaxed) {
-            var signal = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
-            let wait = Int32(clamping: LostLines.quietTime.wholeMilliseconds)
-            guard unsafe poll(&signal, 1, wait) > 0 else { return }
-        }
-        var count: UInt64 = 0
-        _ = unsafe read(wake, &count, 8)
+        guard isLosing.load(ordering: .relaxed) else { return signal.wait() }
+        _ = signal.wait(milliseconds: Int32(clamping: LostLines.quietTime.wholeMilliseconds))
     }
 
     /// Swaps an empty buffer for the queued lines.

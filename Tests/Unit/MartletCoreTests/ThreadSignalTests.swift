@@ -43,6 +43,18 @@ private func processorTime() -> Int {
         }
     }
 
+    @Test func `tasks run where there is no descriptor`() async {
+        await #expect(processExitsWith: .success) {
+            takeAllDescriptors()
+            for round in 0..<3 {
+                let value = await Task(executorPreference: TaskLane(.gateway)) { round }.value
+                precondition(value == round)
+                // Long enough for the threads to sleep.
+                precondition(!ThreadSignal().wait(milliseconds: 50))
+            }
+        }
+    }
+
     @Test func `a blocking executor runs what comes later where there is no descriptor`() async {
         await #expect(processExitsWith: .success) {
             takeAllDescriptors()
