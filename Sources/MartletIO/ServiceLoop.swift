@@ -37,12 +37,7 @@ extension Readiness {
         poller = try Poller()
         wakeUp = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         guard wakeUp >= 0 else { throw IOError("eventfd") }
-        do {
-            try poller.add(wakeUp, .readable, token: ServiceLoop.wakeUpToken)
-        } catch {
-            close(wakeUp)
-            throw error
-        }
+        try poller.add(wakeUp, .readable, token: ServiceLoop.wakeUpToken)
         do {
             let thread = try SystemThread(name: name) { [self] in run() }
             identity.withLock { $0 = thread }

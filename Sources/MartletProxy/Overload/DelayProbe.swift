@@ -12,10 +12,7 @@ struct DelayProbe: ~Copyable {
     init(_ poller: borrowing Poller) throws(IOError) {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard descriptor >= 0 else { throw IOError("eventfd") }
-        do throws(IOError) { try poller.add(descriptor, .readable, token: EventToken.delayProbe.raw) } catch {
-            _ = close(descriptor)
-            throw error
-        }
+        try poller.add(descriptor, .readable, token: EventToken.delayProbe.raw)
     }
 
     deinit { _ = close(descriptor) }
