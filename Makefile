@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release deb image chart packages lint format fuzz counts floods fleet measures stores pages docs clients browser issuer bench load ci clean
+.PHONY: help run build test unit integration release deb image chart packages lint format fuzz counts floods fleet measures stores torture pages docs clients browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,11 @@ stores: ## Run the tests of Redis against Redis 6.2 and Valkey, which come from 
 	@.tools/deps build test
 	@Tests/Stores/run $(ARGS)
 
+torture: ## Let one system call of a session fail, in thousands of runs (ARGS=--quick for 150 of them)
+	@.tools/deps build test
+	swift build --product martlet
+	@Tests/Torture/run $(ARGS)
+
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
 	@.tools/deps browser
 	@Tests/Pages/screenshots $(ARGS)
@@ -100,4 +105,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .issuer .proxies .promtool .packages
+	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .torture .issuer .proxies .promtool .packages
