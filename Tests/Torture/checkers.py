@@ -79,7 +79,8 @@ def acceptance(facts):
 def rejection(facts):
     """An outage is never a rejection: what is valid gets no 4xx."""
     return [f"{one.step}: {one.status} {code_of(one)} although the request is valid" for one in facts.exchanges
-            if one.credential not in ("wrong", "ended") and 400 <= one.status < 500]
+            if one.credential not in ("wrong", "ended") and 400 <= one.status < 500
+            and not (one.credential == "unknown" and one.status == 401)]
 
 
 def responses(facts):
@@ -161,6 +162,14 @@ def leaks(facts, reference):
     return [f"{count} more {name} open" for name, count in more.items()]
 
 
+def events(facts):
+    """What was confirmed is recorded: the end of a session is delivered or stored, or the log says that it is not."""
+    if not facts.logged_out or any(facts.session in event for event in facts.events):
+        return []
+    # While the account store is unavailable a session ends all the same: Events.md.
+    return [] if '"level":"error"' in facts.log else [f"no event of the end of {facts.session}"]
+
+
 def descriptors(facts):
     """No call is about a descriptor that is closed: it may have become another file of another thread."""
     return [f"{count} times {call} of a closed descriptor in {thread}" for (thread, call, about), count in facts.calls.items()
@@ -175,7 +184,7 @@ def rest(facts):
 
 
 CHECKERS = (crash, hang, exit_status, identity, acceptance, rejection, responses, silence, cause, bodies, recovery, access,
-            descriptors, rest)
+            events, descriptors, rest)
 
 
 def check(facts, reference):

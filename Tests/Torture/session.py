@@ -11,12 +11,12 @@ import urllib.parse
 from client import PATIENCE, Client, http2_request, trusting
 from stage import BLOB, EVENTS, PASSWORD, USER, Gateway
 
-START = 10
+START = 20
 # In this time after a failure everything has to be served again. A name that could not be looked up is tried again
 # after five seconds.
 RECOVERY = 6
 # The configuration's drain is 2 s.
-EXIT = 8
+EXIT = 12
 BODY = bytes(range(256)) * 800
 FORM = "Content-Type: application/x-www-form-urlencoded"
 
@@ -39,6 +39,9 @@ class Facts:
     seen: list = dataclasses.field(default_factory=list)
     subjects: set = dataclasses.field(default_factory=set)
     logged_out: bool = False
+    # The session that was ended, and the data of the events that were delivered or are stored.
+    session: str = ""
+    events: list = dataclasses.field(default_factory=list)
     recovered: bool = False
     reloaded: bool = False
     # When SIGTERM was sent; None where the gateway has ended by itself.
@@ -85,6 +88,8 @@ class Session:
         facts = self.facts
         if injected := self.gateway.injected():
             facts.injected, facts.changed = injected[0], injected[2] != "nothing"
+        delivered = [one.body.decode(errors="replace") for one in facts.seen if one.path == "/public/hook"]
+        facts.events = delivered + self.gateway.stored_events()
         facts.log, facts.access, facts.calls = self.gateway.log(), self.gateway.access_lines(), self.gateway.calls()
         facts.seconds = time.monotonic() - self.began
         return facts
@@ -114,8 +119,9 @@ class Session:
         return self.gateway.log().count('"event":"listening"') >= 4 or self.has_accepted()
 
     def has_accepted(self):
-        """Where the log itself has failed, a connection has to do; half a second is long after the last line."""
-        if time.monotonic() - self.began < 1.5:
+        """Where the log itself has failed, a response has to do, long after a start has ended otherwise: its listeners
+        accept before all of it has succeeded."""
+        if time.monotonic() - self.began < START / 4:
             return False
         try:
             probe = Client(self.stage.ports["public"], [])
@@ -136,7 +142,8 @@ class Session:
         end = time.monotonic() + RECOVERY
         while True:
             exchange = attempt()
-            if exchange.is_success or time.monotonic() > end or exchange.outcome == "silence":
+            is_final = exchange.is_success or exchange.credential == "unknown" and exchange.status == 401
+            if is_final or time.monotonic() > end or exchange.outcome == "silence":
                 return exchange
             time.sleep(0.05)
 
@@ -199,12 +206,18 @@ class Session:
         admin.request("metrics", "GET", "/metrics")
         admin.close()
 
+    def log_out(self, credential):
+        return self.client.request(
+            "logout", "POST", "/auth/logout", [self.bearer()], b"", credential=credential)
+
     def end_session(self):
         if not self.tokens:
             return
-        exchange = self.until_success(lambda: self.client.request(
-            "logout", "POST", "/auth/logout", [self.bearer()], b"", credential="valid"))
-        self.facts.logged_out = exchange.is_success
+        # The session may have ended although the response was lost: then its token is not valid any more.
+        first = self.log_out("valid")
+        again = first if first.is_success else self.until_success(lambda: self.log_out("unknown"))
+        self.facts.logged_out = again.is_success or again.status == 401
+        self.facts.session = self.tokens.get("session_id", "")
         if self.facts.logged_out:
             for client in (self.client, self.new_client()):
                 client.request("ended", "GET", self.path("v1", "small"), [self.bearer()], credential="ended")

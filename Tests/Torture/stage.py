@@ -2,6 +2,7 @@
 
 import base64
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -11,6 +12,7 @@ import shutil
 import signal
 import socket
 import socketserver
+import sqlite3
 import subprocess
 import threading
 import time
@@ -38,6 +40,11 @@ log: {{ level: info, format: json, access: {{ file: access.log }} }}
 store: {{ url: "redis://localhost:{redis}/0" }}
 accounts: {{ url: "sqlite:accounts.db" }}
 audit: {{ file: audit.log, key_file: audit.pem }}
+webhooks:
+  - name: hook
+    url: "http://127.0.0.1:{upstream}/public/hook"
+    events: ["account.*", "session.revoked", "login.succeeded"]
+    secret_file: hook.key
 # One hash costs little here: how long it takes is not tested.
 providers: {{ password: {{ kind: password, users: accounts, hash: {{ memory: 8KiB, iterations: 1 }} }} }}
 upstreams:
@@ -201,7 +208,8 @@ class Stage:
              "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", self.template / "key.pem",
              "-out", self.template / "cert.pem"])
         (self.template / "audit.pem").write_text(run([binary, "keygen", "audit"]))
-        for name in ("key.pem", "audit.pem"):
+        (self.template / "hook.key").write_text(run(["openssl", "rand", "-base64", "32"]))
+        for name in ("key.pem", "audit.pem", "hook.key"):
             (self.template / name).chmod(0o600)
         self.write_configuration(self.template, 1)
         run([self.binary, "user", "add", USER, "--config", self.template / "config.yaml"], input=PASSWORD + "\n")
@@ -270,6 +278,14 @@ class Gateway:
             return (self.folder / "access.log").read_text(errors="replace").splitlines()
         except OSError:
             return []
+
+    def stored_events(self):
+        """The data of events that are not delivered yet; after the end."""
+        try:
+            with contextlib.closing(sqlite3.connect(self.folder / "accounts.db")) as store:
+                return [row[0] for row in store.execute("SELECT data FROM events")]
+        except sqlite3.Error as error:
+            return [f"the account store cannot be read: {error}"]
 
     def descriptors(self):
         """What the gateway has open, by kind; connections to the upstream are those of its pool."""
