@@ -416,6 +416,15 @@ static void put_back(pid_t thread) {
     pending.thread = 0;
 }
 
+// Linux lets no release of a lock fail: it would be held for ever.
+static int releases_lock(const struct call *call, const struct user_regs_struct *registers) {
+    if (call->number != SYS_fcntl || (registers->rsi != F_SETLK && registers->rsi != F_OFD_SETLK)) return 0;
+    struct flock lock = {.l_type = F_UNLCK};
+    struct iovec here = {&lock, sizeof lock}, there = {(void *)(uintptr_t)registers->rdx, sizeof lock};
+    process_vm_readv(program, &here, 1, &there, 1, 0);
+    return lock.l_type == F_UNLCK;
+}
+
 static int meet_call(pid_t thread) {
     struct user_regs_struct registers;
     if (ptrace(PTRACE_GETREGS, thread, 0, &registers) != 0) return PTRACE_CONT;
@@ -425,7 +434,7 @@ static int meet_call(pid_t thread) {
     for (size_t index = 0; index < COUNT(calls) && !call; index++) {
         if (calls[index].number == (int)registers.orig_rax) call = &calls[index];
     }
-    if (!call) return PTRACE_CONT;
+    if (!call || releases_lock(call, &registers)) return PTRACE_CONT;
     char name[24], object[64];
     name_thread(thread, name, sizeof name);
     name_object(call, &registers, object, sizeof object);
