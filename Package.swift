@@ -308,6 +308,7 @@ let world: [Target] = [
         name: "world",
         dependencies: [
             "CWorld", "CLinux", "WorldMachine", "WorldRedis", "MartletCore", "MartletJSON", "MartletCrypto",
+            "MartletJOSE",
             "MartletCommands", "MartletServer",
             "MartletProvider", "BundledProviders",
         ],

@@ -77,6 +77,8 @@ package final class Network {
     /// Of all connections, unless ``hosts`` says otherwise for the host that is connected to.
     package var weather = Weather()
     package var hosts: [UInt32: Weather] = [:]
+    /// Of Unix sockets.
+    private var local = Weather()
     /// Until when nothing reaches or leaves a host.
     package var cut: [UInt32: Int64] = [:]
     /// Until when nothing passes between two hosts, the lower one first.
@@ -86,14 +88,21 @@ package final class Network {
     package var services: [Address: (Stream) -> Void] = [:]
     private var lastPort: UInt16 = 20_000
 
-    init(_ random: SeededRandom) { self.random = random }
+    init(_ random: SeededRandom) {
+        self.random = random
+        local.short = 0
+    }
 
     func nextPort() -> UInt16 {
         lastPort = lastPort == 60_000 ? 20_001 : lastPort + 1
         return lastPort
     }
 
-    func weather(_ link: Link) -> Weather { hosts[link.server.host] ?? weather }
+    func weather(_ link: Link) -> Weather {
+        // What stays on one machine has none.
+        guard link.server.path.isEmpty else { return local }
+        return hosts[link.server.host] ?? weather
+    }
 
     /// Lets nothing pass between two hosts for a time.
     package func cut(_ one: UInt32, _ other: UInt32, for time: Int64) {

@@ -3,12 +3,13 @@ import WorldMachine
 
 extension Client {
     func login(_ next: @escaping (Exchange?) -> Void) {
+        if let apple, random.chance(500) { return apple.login(next) }
         let body = Array("username=u\(user)&password=secret-0".utf8)
         request(
             "POST", "/auth/login/password", .direct(subject: subject),
             fields: ["Content-Type: application/x-www-form-urlencoded"], body: body, isSafe: true
         ) { [self] exchange in
-            if let exchange, exchange.status == 200, exchange.isComplete { begin(exchange) }
+            if let exchange, exchange.status == 200, exchange.isComplete { begin(exchange, as: subject) }
             if let exchange, exchange.status == 401 {
                 simulation.ledger.violate(.outage, "the right password got 401 in request \(exchange.number)")
             }
@@ -16,7 +17,8 @@ extension Client {
         }
     }
 
-    private func begin(_ exchange: Exchange) {
+    /// Begins a session with the tokens of a login.
+    func begin(_ exchange: Exchange, as subject: String) {
         guard let tokens = Tokens(exchange.responseBody) else {
             return simulation.ledger.violate(.oneResponse, "a login's response has no tokens")
         }

@@ -10,6 +10,8 @@ final class Client {
     private var left: Int
     private var lastPort = 1024
     let user: Int
+    /// What it does as a user of Apple's.
+    private(set) lazy var apple = simulation.plan.callers.hasApple ? AppleUser(self) : nil
     var session: Session?
     /// Refresh tokens that were replaced, and when they will be too old to be repeated.
     var oldTokens: [(session: Session, token: RefreshToken)] = []
@@ -59,6 +61,7 @@ final class Client {
     // MARK: What it does
 
     private func act(_ next: @escaping (Exchange?) -> Void) {
+        if let apple, random.chance(300) { return apple.act(next) }
         guard let session, session.endAsked == nil, !isOver(session) else {
             if random.chance(600) { return login(next) }
             return random.chance(700) ? visit("/pub/", next) : wrong(next)

@@ -31,6 +31,7 @@ final class Gateway {
     /// Starts its process. On a thread of the machine, outside of the world.
     func start() {
         simulation.incarnations += 1
+        simulation.lastStart = simulation.machine.now
         incarnation = simulation.incarnations
         let own = Process(id: index, name: "gateway-\(index).\(incarnation)")
         process = own

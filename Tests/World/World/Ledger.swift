@@ -130,10 +130,14 @@ final class Ledger {
     private(set) var violations: [Violation] = []
     var sessions: [Session] = []
     var responses: [Int: Int] = [:]
+    let logins: LoginBook
     /// Whether lines of the access log may be missing: of gateways that were killed or could not write, by incarnation.
     var mayLoseLines: Set<Int> = []
 
-    init(_ simulation: Simulation) { self.simulation = simulation }
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        logins = LoginBook(simulation)
+    }
 
     /// Prints what happened to a session.
     private func tell(_ session: Session) {

@@ -19,7 +19,7 @@ enum Main {
         }
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
-        let runner = Runner(Program(registry), options)
+        let runner = Runner(Program(registry), SigningKeys(), options)
         switch options.work {
         case .one(let seed): leave(runner.one(seed) ? 0 : 1)
         case .several(let seeds): leave(runner.campaign(seeds) ? 0 : 1)

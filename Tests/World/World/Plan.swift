@@ -13,6 +13,7 @@ struct Plan {
     /// Requests of each client.
     var clients: [Int]
     var faults: [PlannedFault] = []
+    let callers: Callers
     /// How often peers misbehave at a step, in a thousand.
     var rudeness: Int
     var slowness: Int
@@ -27,6 +28,7 @@ struct Plan {
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed, part: "plan")
         self.seed = seed
+        callers = Callers(seed: seed)
         store = random.pick([.memory, .redis, .redis, .replicated, .cluster])
         gateways = store == .memory ? 1 : random.within(1...3)
         workers = random.within(1...2)
@@ -49,6 +51,7 @@ struct Plan {
             faults.append(
                 PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, store: store, &random))
         }
+        faults += callers.faults(seed: seed, calm: calm)
     }
 
     /// The configuration of a gateway.
@@ -65,6 +68,7 @@ struct Plan {
             sessions: {access_ttl: 5m, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
             providers:
               password: {kind: password, users: "htpasswd:users"}
+            \(callers.providerBlocks)
             upstreams:
               app:
                 timeouts: {connect: 2s, response_head: 8s, idle: 8s}
@@ -73,18 +77,20 @@ struct Plan {
             """
         for index in 0..<upstreams { text += "    - \"http://10.0.0.\(100 + index)\"\n" }
         text += """
+            \(callers.blocks)
             routes:
             - {name: pub, match: {path: "/pub/**"}, upstream: app, auth: none}
             - name: opt
               match: {path: "/opt/**"}
-              auth: {providers: [password], mode: optional}
+              auth: {providers: [\(callers.providers)], mode: optional}
               headers: {set: {X-User-Id: {attribute: subject, default: ""}}}
               upstream: app
             - name: me
               match: {path: "/me/**"}
-              auth: {providers: [password]}
+              auth: {providers: [\(callers.providers)]}
               headers: {set: {X-User-Id: {attribute: subject}}}
               upstream: app
+            \(callers.routes)
 
             """
         return text
@@ -118,11 +124,19 @@ struct PlannedFault {
         case redisFailsOver(Int, losing: Int)
         case redisLosesAll
         case clockJumps(Int, Int64)
+        case issuerFails(ServiceFault)
+        case keysRotate
     }
 
     let kind: Kind
     let at: Int64
     let duration: Int64
+
+    init(_ kind: Kind, at: Int64, duration: Int64) {
+        self.kind = kind
+        self.at = at
+        self.duration = duration
+    }
 
     init(_ index: Int, calm: Int64, gateways: Int, upstreams: Int, store: Plan.Store, _ random: inout SeededRandom) {
         duration = Int64(random.within(50...4000)) * 1_000_000

@@ -5,12 +5,15 @@ import WorldMachine
 /// Runs worlds in processes of their own, so that each begins with the same memory, and a crash ends it alone.
 final class Runner {
     private let program: Program
+    private let keys: SigningKeys
     private let options: Options
     /// What the worlds report, one slot for each that runs at a time.
     private let reports: [Report]
 
-    init(_ program: Program, _ options: Options) {
+    /// - Parameter keys: of issuers; they take too long to make for each world.
+    init(_ program: Program, _ keys: SigningKeys, _ options: Options) {
         self.program = program
+        self.keys = keys
         self.options = options
         reports = (0..<options.jobs).map { _ in Report() }
     }
@@ -140,7 +143,7 @@ final class Runner {
                 reports[slot].clear()
                 fflush(nil)
                 let child = fork()
-                if child == 0 { World.run(job.seed, job.cut, program, traces: job.traces, reports[slot]) }
+                if child == 0 { World.run(job.seed, job.cut, program, keys, traces: job.traces, reports[slot]) }
                 running[child] = (slot, job, order)
                 order += 1
             }

@@ -14,12 +14,15 @@ final class Simulation {
     private(set) var gateways: [Gateway] = []
     private(set) var upstreams: [Upstream] = []
     private(set) var clients: [Client] = []
+    /// Apple.
+    private(set) var issuer: Issuer!
     var incarnations = 0
     /// Gateways whose process the driver is to start.
     var starting: [Gateway] = []
-    private var deadline: Int64 = 0
+    /// When a process was last started.
+    var lastStart: Int64 = 0
 
-    init(_ plan: Plan, _ program: Program, folder: String) {
+    init(_ plan: Plan, _ program: Program, _ keys: SigningKeys, folder: String) {
         self.plan = plan
         self.program = program
         machine = Machine(seed: plan.seed)
@@ -28,6 +31,7 @@ final class Simulation {
         ledger = Ledger(self)
         redis = RedisServers(self)
         upstreams = (0..<plan.upstreams).map { Upstream(self, $0) }
+        issuer = Issuer(self, keys)
         gateways = (1...plan.gateways).map { Gateway(self, $0) }
         write("users", plan.usersFile)
         for gateway in gateways {
@@ -54,6 +58,12 @@ final class Simulation {
         // Sessions in memory end with their process.
         if plan.store == .memory { return session.incarnation != incarnations }
         return session.startedAt <= redis.lastLoss ?? -1
+    }
+
+    /// Whether the store may have lost that something was used at a time, or later.
+    func mayForgetUse(since time: Int64) -> Bool {
+        if plan.store == .memory { return lastStart > time }
+        return (redis.lastLoss ?? -1) >= time || (redis.lastFailover ?? -1) >= time
     }
 
     // MARK: Life of a world
@@ -153,6 +163,8 @@ final class Simulation {
         case .redisFailsOver(let shard, let losing): redis.failOver(shard, losing: losing, backAfter: fault.duration)
         case .redisLosesAll: redis.lose()
         case .clockJumps(let index, let time): gateways[index].process.clockOffset += time
+        case .issuerFails(let kind): issuer.strike(kind, for: fault.duration)
+        case .keysRotate: issuer.rotate(keepingFor: fault.duration * 4)
         case .storm:
             machine.network.weather.reset = 30
             machine.after(fault.duration) { [self] in machine.network.weather.reset = plan.weather.reset }

@@ -7,13 +7,15 @@ enum World {
     /// Longer than any world that makes progress takes, in seconds.
     private static let limit: UInt32 = 120
 
-    static func run(_ seed: UInt64, _ cut: Cut, _ program: Program, traces: Bool, _ report: Report) -> Never {
+    static func run(
+        _ seed: UInt64, _ cut: Cut, _ program: Program, _ keys: SigningKeys, traces: Bool, _ report: Report
+    ) -> Never {
         alarm(limit)
         let folder = folder(getpid())
         mkdir(folder, 0o700)
         var plan = Plan(seed: seed)
         cut.apply(to: &plan)
-        let simulation = Simulation(plan, program, folder: folder)
+        let simulation = Simulation(plan, program, keys, folder: folder)
         let machine = simulation.machine
         if traces { machine.trace.print = { print($0) } }
         let violation = simulation.run()
