@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release deb image chart packages lint format fuzz counts floods fleet measures stores torture pages docs clients browser issuer bench load ci clean
+.PHONY: help run build test unit integration release deb image chart packages lint format fuzz counts floods fleet measures stores torture world mutants pages docs clients browser issuer bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,14 @@ torture: ## Let one system call of a session fail, in thousands of runs (ARGS=--
 	swift build --product martlet
 	@Tests/Torture/run $(ARGS)
 
+world: ## Run gateways in a simulated world (SEED=n for one, which is shrunk if it fails; ARGS='1 100000' for many)
+	@.tools/deps build test
+	@Tests/World/run $(SEED) $(ARGS)
+
+mutants: ## Try whether the simulated world finds wrong lines in the sources (ARGS='--release 12 40')
+	@.tools/deps build test
+	@Tests/World/Mutants/run $(ARGS)
+
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
 	@.tools/deps browser
 	@Tests/Pages/screenshots $(ARGS)
@@ -105,4 +113,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages .site .stores .torture .issuer .proxies .promtool .packages
+	rm -rf .build .build-release .build-world .mutants .build-fuzz .bench .pages .site .stores .torture .issuer .proxies .promtool .packages
