@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <openssl/rand.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -133,6 +134,13 @@ int world_pin(char **arguments) {
         execve("/proc/self/exe", arguments, environment);
     }
     return persona & ADDR_NO_RANDOMIZE ? 0 : -1;
+}
+
+void world_use_processor(int processor) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(processor % sysconf(_SC_NPROCESSORS_ONLN), &only);
+    sched_setaffinity(0, sizeof only, &only);
 }
 
 // MARK: What the C library does without a system call, or with some that a signal handler cannot make

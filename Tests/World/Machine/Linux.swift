@@ -32,7 +32,7 @@ enum Linux {
     static let passed: Set<Int> = [
         mmap, mprotect, munmap, brk, mremap, madvise, sigaction, sigaltstack, robustList, rseq, membarrier, prctl,
         setpriority,
-        getrlimit, prlimit, getaffinity, setaffinity, getuid, geteuid, getresuid, restart, getcwd, uname,
+        getrlimit, prlimit, getuid, geteuid, getresuid, restart, getcwd, uname,
     ]
     /// Those of files by path, which exist below the folder of the world.
     static let paths: Set<Int> = [open, stat, lstat, access, unlink, mkdir, readlink]

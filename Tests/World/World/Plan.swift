@@ -35,7 +35,7 @@ struct Plan {
         users = random.within(2...12)
         upstreams = random.within(1...3)
         let count = random.within(6...16)
-        clients = (0..<count).map { _ in 240 / count + random.below(12) }
+        clients = (0..<count).map { _ in 215 / count + random.below(10) }
         rudeness = random.pick([0, 0, 5, 20, 60])
         slowness = random.pick([0, 10, 60])
         failures = random.pick([0, 20, 100])
@@ -98,7 +98,9 @@ struct Plan {
 
     /// The users' file.
     var usersFile: String {
-        (0..<users).map { "u\($0):$2b$04$abcdefghijklmnopqrstuuRH/cMIaEf6oasOcxJIDsCavupMwfwYu\n" }.joined()
+        (0..<users).map {
+            "u\($0):$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$y/R/iw0cHx0B5hboTp0GU5vuGaKiNjctPSKBd5+mUiM\n"
+        }.joined()
     }
 }
 

@@ -143,7 +143,9 @@ final class Runner {
                 reports[slot].clear()
                 fflush(nil)
                 let child = fork()
-                if child == 0 { World.run(job.seed, job.cut, program, keys, traces: job.traces, reports[slot]) }
+                if child == 0 {
+                    World.run(job.seed, job.cut, program, keys, traces: job.traces, on: slot, reports[slot])
+                }
                 running[child] = (slot, job, order)
                 order += 1
             }

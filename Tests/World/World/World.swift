@@ -1,3 +1,4 @@
+import CWorld
 import Glibc
 import MartletCommands
 import WorldMachine
@@ -8,9 +9,12 @@ enum World {
     private static let limit: UInt32 = 120
 
     static func run(
-        _ seed: UInt64, _ cut: Cut, _ program: Program, _ keys: SigningKeys, traces: Bool, _ report: Report
+        _ seed: UInt64, _ cut: Cut, _ program: Program, _ keys: SigningKeys, traces: Bool, on slot: Int,
+        _ report: Report
     ) -> Never {
         alarm(limit)
+        // Its threads run one at a time: on one processor they hand over fastest.
+        world_use_processor(Int32(slot))
         let folder = folder(getpid())
         mkdir(folder, 0o700)
         var plan = Plan(seed: seed)

@@ -45,4 +45,7 @@ extern const long world_numbers[];
 // Where the program is loaded from; runs the program again without address randomization if it is randomized.
 int world_pin(char **arguments);
 
+// Keeps this process on one of the processors, which are counted round.
+void world_use_processor(int number);
+
 #endif
