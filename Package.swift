@@ -328,7 +328,7 @@ let gateway: [Target] = [
         dependencies: [
             "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletTLS", "MartletHTTP2",
             "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
-            "MartletSession", "MartletSessionTesting",
+            "MartletSession", "MartletSessionTesting", "MartletServer", "MartletTraffic", "WorldRedis",
         ],
         path: "Tests/Integration", swiftSettings: strict),
 ]

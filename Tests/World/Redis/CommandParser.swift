@@ -13,12 +13,9 @@ struct CommandParser {
     private var length: Int?
 
     mutating func append(_ bytes: [UInt8]) {
-        if position == buffer.count {
-            buffer = bytes
-            position = 0
-        } else {
-            buffer += bytes
-        }
+        buffer.removeFirst(position)
+        position = 0
+        buffer += bytes
     }
 
     /// The next complete command; `nil` until there is one.

@@ -52,8 +52,6 @@ package final class RedisModel {
     package var evictionPolicy = "noeviction"
     /// Commands and options that are not modeled, in the order in which they came.
     package private(set) var unknownCommands: [String] = []
-    /// The number of commands, those of scripts not counted.
-    package private(set) var commandCount = 0
 
     let engine: ScriptEngine
     private let clock: () -> Int64
@@ -88,6 +86,9 @@ package final class RedisModel {
         if let connectionError { peer.end(with: CommandError(connectionError)) }
         return peer
     }
+
+    /// The digest by which clients name a script.
+    package static func scriptDigest(_ source: [UInt8]) -> String { ScriptEngine.digest(of: source).bytes.text }
 
     /// Ends the connections of all clients.
     package func closePeers() { for peer in peers { peer.end(with: nil) } }
@@ -125,7 +126,6 @@ extension RedisModel {
     /// Executes a command of a client.
     /// - Returns: `nil` if the reply comes later, or has been written.
     func execute(_ arguments: [[UInt8]], of peer: RedisPeer) -> Reply? {
-        commandCount += 1
         data.now = time
         let wasAsking = peer.isAsking
         var reply: Reply?
@@ -174,7 +174,8 @@ extension RedisModel {
         }
         try checkSlot(rule, call)
         if conditions.contains(.outOfMemory), flags.contains(.needsMemory) { throw .outOfMemory }
-        if flags.contains(.write) { try checkWrite() }
+        if flags.contains(.write) || rule.name == "ping" { try checkDisk() }
+        if flags.contains(.write) { try checkReplicas() }
         if !call.peer.channels.isEmpty, !flags.contains(.subscribed) {
             throw CommandError(
                 "ERR Can't execute '\(rule.name)': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
@@ -192,10 +193,13 @@ extension RedisModel {
         }
     }
 
-    private func checkWrite() throws(CommandError) {
+    private func checkDisk() throws(CommandError) {
         if conditions.contains(.cannotSave) { throw .cannotSave }
-        if conditions.contains(.tooFewReplicas) { throw CommandError("NOREPLICAS Not enough good replicas to write.") }
+    }
+
+    private func checkReplicas() throws(CommandError) {
         if isReplica { throw CommandError("READONLY You can't write against a read only replica.") }
+        if conditions.contains(.tooFewReplicas) { throw CommandError("NOREPLICAS Not enough good replicas to write.") }
     }
 
     private func ruleInScript(of arguments: [[UInt8]]) throws(CommandError) -> CommandRule {
@@ -222,8 +226,8 @@ extension RedisModel {
         }
         guard rule.flags.contains(.write) else { return }
         // A replica first, unlike outside.
-        if isReplica { throw CommandError("READONLY You can't write against a read only replica.") }
-        try checkWrite()
+        if !isReplica { try checkDisk() }
+        try checkReplicas()
         if conditions.contains(.outOfMemory), rule.flags.contains(.needsMemory), !hasWritten { throw .outOfMemory }
     }
 }

@@ -40,7 +40,9 @@ extension [UInt8] {
         case .error(let error):
             append(UInt8(ascii: "-"))
             // A line end would be that of the reply.
-            append(contentsOf: error.text.utf8.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
+            var text = error.text[...]
+            while text.utf8.last == 0x0A || text.utf8.last == 0x0D { text.removeLast() }
+            append(contentsOf: text.utf8.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
             append(contentsOf: [0x0D, 0x0A])
         case .integer(let number): appendLine(":", String(number))
         case .bytes(let bytes):

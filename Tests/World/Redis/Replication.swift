@@ -95,12 +95,12 @@ extension RedisModel {
     package var links: [ReplicaLink] { replication.links }
 
     /// Ends a command: what it has changed and published goes to the replicas.
-    /// - Returns: its offset; `nil` if it has changed nothing.
+    /// - Returns: its offset; `nil` if it has changed nothing, or there is no replica.
     @discardableResult
     func commit() -> Int64? {
         let (changes, messages) = (data.takeChanges(), replication.messages)
         replication.messages = []
-        guard !changes.isEmpty || !messages.isEmpty, !isReplica else { return nil }
+        guard !changes.isEmpty || !messages.isEmpty, !isReplica, !links.isEmpty else { return nil }
         replication.offset += 1
         let write = Replication.Write(offset: replication.offset, changes: changes, messages: messages)
         for link in links { link.append(write) }

@@ -1,7 +1,7 @@
 extension CommandRule {
     /// Commands that run scripts.
     static let scriptCommands = [
-        CommandRule("eval", -3, scriptFlags, keys: .counted) { model, call throws(CommandError) in
+        CommandRule("eval", -3, .noScript, keys: .counted) { model, call throws(CommandError) in
             let source = call.arguments[1]
             let digest = ScriptEngine.digest(of: source)
             let keys = try keyCount(call)
@@ -9,7 +9,7 @@ extension CommandRule {
             model.scripts.insert(digest)
             return run(digest, keys, model, call)
         },
-        CommandRule("evalsha", -3, scriptFlags, keys: .counted) { model, call throws(CommandError) in
+        CommandRule("evalsha", -3, .noScript, keys: .counted) { model, call throws(CommandError) in
             let digest = RedisKey(Array(call.arguments[1].lowercased.utf8))
             let keys = try keyCount(call)
             guard model.scripts.contains(digest) else {
@@ -17,15 +17,13 @@ extension CommandRule {
             }
             return run(digest, keys, model, call)
         },
-        CommandRule("script|load", 3, scriptFlags, keys: .none) { model, call throws(CommandError) in
+        CommandRule("script|load", 3, [.noScript, .stale], keys: .none) { model, call throws(CommandError) in
             let digest = ScriptEngine.digest(of: call.arguments[2])
             try model.engine.compile(call.arguments[2], digest)
             model.scripts.insert(digest)
             return .bytes(digest.bytes)
         },
     ]
-
-    private static let scriptFlags: CommandFlags = .noScript
 
     private static func keyCount(_ call: CommandCall) throws(CommandError) -> Int {
         guard let count = call.arguments[2].integer else { throw .notAnInteger }

@@ -222,15 +222,15 @@ extension ScriptEngine {
         }
     }
 
-    /// What scripts see. Reading an unknown global variable and setting any are errors, as in Redis; `tostring` of a table
-    /// and `math.random` are left out, because they are not the same in every run.
+    /// What scripts see. Reading an unknown global variable and setting any are errors, as in Redis. What the gateway's
+    /// scripts do not need of Lua is left out, such as `pcall`, which Redis has changed, and whatever is random.
     private static let environment = """
         local command, protected = ...
         local getinfo, type, tostring, error, sub, find =
             debug.getinfo, type, tostring, error, string.sub, string.find
         local globals = {}
-        for _, name in ipairs({'assert', 'error', 'ipairs', 'next', 'pairs', 'pcall', 'rawequal', 'rawget', 'rawset',
-            'select', 'setmetatable', 'tonumber', 'tostring', 'type', 'unpack', 'xpcall', 'string', 'table'}) do
+        for _, name in ipairs({'assert', 'error', 'ipairs', 'next', 'pairs', 'select', 'tonumber', 'tostring', 'type',
+            'unpack', 'string', 'table'}) do
             globals[name] = _G[name]
         end
         globals.math = {}

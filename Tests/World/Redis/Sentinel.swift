@@ -18,11 +18,11 @@ package struct RedisSentinelView {
 
     fileprivate func fields(of server: RedisAddress, _ role: String, _ more: [(String, String)] = []) -> Reply {
         let flags = role + (down.contains(server) ? ",s_down,disconnected" : "")
-        let isMaster = role == "master"
+        let names = ["master": name, "slave": "\(server.host):\(server.port)"]
         let all =
             [
-                ("name", isMaster ? name : "\(server.host):\(server.port)"), ("ip", server.host),
-                ("port", String(server.port)), ("runid", server.nodeID), ("flags", flags),
+                ("name", names[role] ?? server.nodeID), ("ip", server.host), ("port", String(server.port)),
+                ("runid", server.nodeID), ("flags", flags),
             ] + more
         return .array(all.flatMap { [.text($0.0), .text($0.1)] })
     }

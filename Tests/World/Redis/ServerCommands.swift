@@ -12,7 +12,9 @@ extension CommandRule {
         },
         CommandRule("select", 2, [.loading, .stale], keys: .none) { model, call throws(CommandError) in
             guard let number = call.arguments[1].integer else { throw .notAnInteger }
-            guard model.slots == nil else { throw CommandError("ERR SELECT is not allowed in cluster mode") }
+            guard number == 0 || model.slots == nil else {
+                throw CommandError("ERR SELECT is not allowed in cluster mode")
+            }
             guard number == 0 else {
                 model.noteUnknown("select \(number)")
                 throw CommandError("ERR DB index is out of range")
