@@ -102,7 +102,7 @@ struct RedisModelStateTests {
     @Test func `a server that reads its data refuses the same commands`() throws {
         let server = try RedisServer()
         let twin = RedisTwin(of: server.port, .now())
-        _ = try server.command("EVAL \"for i = 1, 6000 do redis.call('SET', 'other:' .. i, i) end\" 0")
+        _ = try server.command("EVAL \"for i = 1, 30000 do redis.call('SET', 'other:' .. i, i) end\" 0")
         _ = try server.command("SAVE")
         try server.stop()
         try server.restart(extra: ["--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"])
@@ -147,14 +147,14 @@ struct RedisModelStateTests {
         }
         replica.model.follow(model)
         let reader = try replica.connect()
-        try writer.send(lines: "SET b 2\nWAIT 1 2000\nWAIT 2 20\nPUBLISH c x\nWAIT 1 2000\nROLE")
+        try writer.send(lines: "SET b 2\nWAIT 1 20000\nWAIT 2 20\nPUBLISH c x\nWAIT 1 20000\nROLE")
         try reader.send(lines: "GET b\n" + Self.commands)
         second.freeze(true)
         model.setLag(.max, of: replica.model)
         try writer.send(lines: "SET b 3\nWAIT 1 20\nWAIT 0 0")
         second.freeze(false)
         model.setLag(0, of: replica.model)
-        try writer.send(lines: "WAIT 1 2000")
+        try writer.send(lines: "WAIT 1 20000")
         _ = try second.command("CONFIG SET min-replicas-to-write 1")
         replica.model.conditions = .tooFewReplicas
         try replica.connect().send(lines: Self.commands)
@@ -183,8 +183,10 @@ struct RedisModelStateTests {
             name: "mymaster", engine: ScriptEngine()
         ) { 0 }
         for (sentinel, model) in zip(servers.sentinels, group.sentinels) {
-            try waitUntil("the sentinels are connected") {
-                try !sentinel.command("SENTINEL SENTINELS mymaster").contains("disconnected")
+            try waitUntil("the sentinel is connected with all servers") {
+                try ["MASTER", "REPLICAS", "SENTINELS"].allSatisfy { what in
+                    try !sentinel.command("SENTINEL \(what) mymaster").contains("disconnected")
+                }
             }
             let twin = RedisTwin(of: sentinel.port, model)
             try twin.connect().send(
