@@ -307,8 +307,8 @@ let world: [Target] = [
     .executableTarget(
         name: "world",
         dependencies: [
-            "CWorld", "CLinux", "WorldMachine", "WorldRedis", "MartletCore", "MartletJSON", "MartletCrypto",
-            "MartletJOSE",
+            "CWorld", "CLinux", "CNghttp2", "WorldMachine", "WorldRedis", "MartletCore", "MartletJSON",
+            "MartletCrypto", "MartletJOSE",
             "MartletCommands", "MartletServer",
             "MartletProvider", "BundledProviders",
         ],

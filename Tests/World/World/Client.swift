@@ -6,9 +6,11 @@ final class Client {
     unowned let simulation: Simulation
     let index: Int
     var random: SeededRandom
-    private var connections: [Int: ClientConnection] = [:]
+    private var connections: [Int: any Carrier] = [:]
+    /// The connection of all requests for the moment.
+    var pinned: (any Carrier)?
     private var left: Int
-    private var lastPort = 1024
+    var lastPort = 1024
     let user: Int
     /// What it does as a user of Apple's.
     private(set) lazy var apple = simulation.plan.callers.hasApple ? AppleUser(self) : nil
@@ -47,13 +49,14 @@ final class Client {
     }
 
     /// A connection to one of the gateways.
-    func connection() -> ClientConnection? {
+    func connection() -> (any Carrier)? {
+        if let pinned, pinned.isUsable { return pinned }
         let gateways = simulation.gateways
         let gateway = gateways[random.below(gateways.count)]
         if let open = connections[gateway.index], open.isUsable, !random.chance(50) { return open }
         connections[gateway.index]?.close()
         lastPort += 1
-        let connection = ClientConnection(simulation, gateway, from: Address(200 + index % 50, lastPort))
+        let connection = carrier(to: gateway, from: Address(200 + index % 50, lastPort))
         connections[gateway.index] = connection
         return connection
     }
@@ -73,8 +76,9 @@ final class Client {
         case 63..<75: refresh(session, next)
         case 75..<79: reuse(next)
         case 79..<85: end(session, next)
-        case 85..<90: useEnded(next)
-        case 90..<95: wrong(next)
+        case 85..<89: useEnded(next)
+        case 89..<92: wrong(next)
+        case 92..<98: several(next)
         default: list(session, next)
         }
     }
@@ -123,11 +127,12 @@ final class Client {
 
     private func chunked(_ body: [UInt8], _ fields: inout [String]) -> [[UInt8]] {
         fields.append("Transfer-Encoding: chunked")
+        var spelling = Spelling(SeededRandom(seed: random.next()))
         var parts: [[UInt8]] = []
         var rest = body[...]
         while !rest.isEmpty {
             let size = min(rest.count, 1 + random.below(9000))
-            parts.append(Array((String(size, radix: 16) + "\r\n").utf8) + rest.prefix(size) + [13, 10])
+            parts.append(Array(spelling.chunk(size).utf8) + rest.prefix(size) + [13, 10])
             rest = rest.dropFirst(size)
         }
         let trailer = random.chance(200) ? "X-User-Id: forged\r\nX-Sum: 1\r\n" : ""
@@ -143,7 +148,7 @@ final class Client {
         return fields
     }
 
-    private func visit(_ path: String, _ next: @escaping (Exchange?) -> Void) {
+    func visit(_ path: String, _ next: @escaping (Exchange?) -> Void) {
         if random.chance(500) { return request(random.pick(["GET", "GET", "HEAD", "DELETE"]), path, .nothing, next) }
         let size = random.chance(150) ? random.within(10_000...150_000) : random.below(3000)
         var body = [UInt8](repeating: 0, count: size)
@@ -151,7 +156,7 @@ final class Client {
         request(random.pick(["POST", "PUT"]), path, .nothing, body: body, next)
     }
 
-    private func use(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
+    func use(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
         let token = session.access[session.access.count - 1].token
         let path = random.pick(["/me/", "/me/", "/opt/"])
         request(
@@ -160,7 +165,7 @@ final class Client {
     }
 
     /// Something that proves nothing.
-    private func wrong(_ next: @escaping (Exchange?) -> Void) {
+    func wrong(_ next: @escaping (Exchange?) -> Void) {
         var fields: [String] = []
         switch random.below(5) {
         case 0: break

@@ -1,35 +1,39 @@
 import WorldMachine
 
 /// A client's connection to a gateway over HTTP/1: requests go out in order, and responses have to come back in order.
-final class ClientConnection {
-    private unowned let simulation: Simulation
+final class ClientConnection: Carrier {
+    unowned let simulation: Simulation
     let gateway: Gateway
     private let peer: Peer
     private var reader = MessageReader(isResponse: true)
     private var waiting: [Exchange] = []
+    private let outbox: Outbox
+    /// How heads are written; `nil` for the usual way.
+    private var spelling: Spelling?
+    private var random: SeededRandom
     /// Called when the connection has ended.
     var ended: () -> Void = {}
     private(set) var isUsable = true
 
-    init(_ simulation: Simulation, _ gateway: Gateway, from client: Address) {
+    init(_ simulation: Simulation, _ gateway: Gateway, from client: Address, spelled random: SeededRandom? = nil) {
         self.simulation = simulation
         self.gateway = gateway
+        spelling = random.map(Spelling.init)
+        self.random = random ?? SeededRandom(seed: 0)
+        outbox = Outbox(simulation.machine)
         peer = Peer.connect(simulation.machine, from: client, to: gateway.address)
         peer.received = { [unowned self] in received($0) }
         peer.ended = { [unowned self] in ended(isBroken: $0) }
+        outbox.perform = { [unowned self] in perform($0) }
     }
 
-    /// Sends a request.
-    /// - Parameters:
-    ///   - fields: lines of the head besides `Host`.
-    ///   - pause: how long each part waits for the one before.
-    ///   - cut: how many bytes are sent before the client leaves; `nil` for all.
     func send(_ exchange: Exchange, fields: [String], parts: [[UInt8]], pauses: [Int64], cut: Int?) {
-        waiting.append(exchange)
-        reader.headRequests.append(exchange.method == "HEAD")
-        var head = "\(exchange.method) \(exchange.path) HTTP/1.1\r\nHost: api.example.com\r\n"
-        for field in fields { head += field + "\r\n" }
-        var all = [Array((head + "\r\n").utf8)] + parts
+        let expects = spelling != nil && !parts.isEmpty && random.chance(60)
+        let head =
+            spelling?.head(exchange.method, exchange.path, fields, expects: expects)
+            ?? "\(exchange.method) \(exchange.path) HTTP/1.1\r\nHost: api.example.com\r\n"
+            + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+        var all = [Array(head.utf8)] + parts
         var isCut = false
         if let cut, cut < all.reduce(0, { $0 + $1.count }) {
             exchange.isWhole = false
@@ -40,20 +44,41 @@ final class ClientConnection {
                 return Array(part.prefix(left))
             }
         }
-        var time = simulation.machine.now
+        var steps: [Outbox.Step] = []
         for (index, part) in all.enumerated() {
-            if index < pauses.count { time += pauses[index] }
-            let isLast = index == all.count - 1
-            let act = { [weak self] in
-                guard let self, !peer.hasEnded else { return }
-                peer.send(part)
-                if isLast, isCut { abort() }
+            if index < pauses.count { steps.append(.pause(pauses[index])) }
+            if index == 1, expects {
+                steps.append(.invitation(exchange, most: Int64(random.within(0...3000)) * 1_000_000))
             }
-            if time == simulation.machine.now { act() } else { simulation.machine.at(time, act) }
+            steps.append(.bytes(part))
+        }
+        if isCut { steps.append(.leave) }
+        if !isCut, spelling != nil, random.chance(10) {
+            isUsable = false
+            steps.append(.finish)
+        }
+        send(exchange, steps)
+    }
+
+    /// Sends a request in any way.
+    func send(_ exchange: Exchange, _ steps: [Outbox.Step]) {
+        waiting.append(exchange)
+        reader.headRequests.append(exchange.method == "HEAD")
+        outbox.add(steps)
+    }
+
+    private func perform(_ step: Outbox.Step) {
+        guard !peer.hasEnded else { return }
+        switch step {
+        case .bytes(let bytes): peer.send(bytes)
+        case .leave: abort()
+        case .finish: peer.finish()
+        case .pause, .invitation: break
         }
     }
 
-    func finish() { peer.finish() }
+    /// Takes no more requests.
+    func retire() { isUsable = false }
 
     func pause(for time: Int64) {
         peer.isDeaf = true
@@ -80,10 +105,10 @@ final class ClientConnection {
             case .head(let head): begin(head)
             case .body(let part):
                 guard let exchange = waiting.first, exchange.head != nil else { return }
-                checkBody(part, of: exchange)
-                exchange.responseBody += part
+                accept(part, of: exchange)
             case .end:
                 guard let exchange = waiting.first, exchange.head != nil else { continue }
+                waiting.removeFirst()
                 complete(exchange)
             }
         }
@@ -95,41 +120,19 @@ final class ClientConnection {
             if head.status == 408 || head.status == 400 || head.status == 503 { return }
             return simulation.ledger.violate(.oneResponse, "a client got \(head.start) without a request")
         }
+        outbox.invited(exchange)
         if head.status / 100 == 1, head.status != 101 { return }
-        if let number = head.value("x-world"), number != String(exchange.number) {
-            return simulation.ledger.violate(
-                .oneResponse, "request \(exchange.number) got the response of request \(number)")
-        }
-        exchange.head = head
+        guard accept(head, of: exchange) else { return }
         if head.value("connection")?.lowercased() == "close" { isUsable = false }
-    }
-
-    /// An upstream's response has the bytes of its request.
-    private func checkBody(_ part: [UInt8], of exchange: Exchange) {
-        guard exchange.head?.value("x-world") != nil else { return }
-        let sent = exchange.body.dropFirst(exchange.responseBody.count)
-        if sent.count < part.count || !sent.prefix(part.count).elementsEqual(part) {
-            simulation.ledger.violate(.body, "request \(exchange.number) got back other bytes than it sent")
-        }
-    }
-
-    private func complete(_ exchange: Exchange) {
-        exchange.isComplete = true
-        if exchange.head?.value("x-world") != nil, exchange.method != "HEAD",
-            exchange.responseBody.count != exchange.body.count
-        {
-            simulation.ledger.violate(
-                .body,
-                "request \(exchange.number) sent \(exchange.body.count) bytes, and got back \(exchange.responseBody.count) as if they were all"
-            )
-        }
-        waiting.removeFirst()
-        simulation.ledger.finished(exchange)
     }
 
     private func ended(isBroken: Bool) {
         isUsable = false
-        if !isBroken, reader.endsMessage(), let exchange = waiting.first, exchange.head != nil { complete(exchange) }
+        outbox.clear()
+        if !isBroken, reader.endsMessage(), let exchange = waiting.first, exchange.head != nil {
+            waiting.removeFirst()
+            complete(exchange)
+        }
         let left = waiting
         waiting.removeAll()
         for exchange in left { simulation.ledger.finished(exchange) }

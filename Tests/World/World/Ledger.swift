@@ -245,6 +245,9 @@ final class Ledger {
         exchange.state = exchange.head == nil ? .closed : .responded
         exchange.lastIncarnation = simulation.incarnations
         responses[exchange.status, default: 0] += 1
+        simulation.machine.trace.note(
+            "request \(exchange.number) \(exchange.method) \(exchange.path) ends with \(exchange.status) "
+                + "\(exchange.isComplete)")
         if exchange.status == 401 || exchange.status == 403 { checkRejection(exchange) }
         if exchange.status == 500, exchange.head?.value("x-world") == nil {
             violate(

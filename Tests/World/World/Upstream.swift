@@ -82,6 +82,7 @@ final class UpstreamConnection {
         self.head = head
         body = []
         exchange = simulation.ledger.seen(head)
+        if head.value("expect") != nil, random.chance(500) { peer.send("HTTP/1.1 100 Continue\r\n\r\n") }
         // Some respond, or leave, before they have read the body.
         if random.chance(simulation.plan.rudeness) { peer.abort() }
     }
@@ -162,6 +163,9 @@ final class UpstreamConnection {
             let isLast = index == parts.count - 1
             simulation.machine.at(time) { [self] in
                 guard !peer.hasEnded else { return }
+                simulation.machine.trace.note(
+                    "upstream \(peer.stream.local) sends part \(index) of \(parts.count), \(part.count) bytes, cut at \(cut)"
+                )
                 if index >= cut { return peer.abort() }
                 if part.isEmpty, isLast { return peer.finish() }
                 peer.send(part)
