@@ -67,6 +67,7 @@ final class Client {
         if let apple, random.chance(300) { return apple.act(next) }
         guard let session, session.endAsked == nil, !isOver(session) else {
             if random.chance(600) { return login(next) }
+            if random.chance(200) { return malformed(next) }
             return random.chance(700) ? visit("/pub/", next) : wrong(next)
         }
         switch random.below(100) {
@@ -78,7 +79,8 @@ final class Client {
         case 79..<85: end(session, next)
         case 85..<89: useEnded(next)
         case 89..<92: wrong(next)
-        case 92..<98: several(next)
+        case 92..<96: several(next)
+        case 96..<98: malformed(next)
         default: list(session, next)
         }
     }

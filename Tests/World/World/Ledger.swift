@@ -92,6 +92,8 @@ final class Exchange {
     /// What it carries, and whether the client sent all of it.
     var body: [UInt8] = []
     var isWhole = true
+    /// Whether its head must be rejected, or it stands behind one that must be.
+    var isMalformed = false
     var state = State.sent
     /// Until when it is a repetition that gets the same; later it ends its session.
     var timelyUntil = Int64.max
@@ -192,6 +194,9 @@ final class Ledger {
             return nil
         }
         exchange.sightings += 1
+        if exchange.isMalformed {
+            violate(.oneResponse, "an upstream got the malformed request \(exchange.number) \(exchange.sent)")
+        }
         checkIdentity(head.fields, of: exchange)
         return exchange
     }
@@ -252,6 +257,10 @@ final class Ledger {
         if exchange.status == 500, exchange.head?.value("x-world") == nil {
             violate(
                 .crash, "request \(exchange.number) got 500 \(String(decoding: exchange.responseBody, as: UTF8.self))")
+        }
+        if exchange.isMalformed, ![0, 400, 408, 503].contains(exchange.status) {
+            violate(
+                .oneResponse, "the malformed request \(exchange.number) \(exchange.sent) got \(exchange.status)")
         }
         exchange.done(exchange)
     }
