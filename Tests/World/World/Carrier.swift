@@ -33,9 +33,10 @@ extension Carrier {
     }
 
     func accept(_ bytes: [UInt8], of exchange: Exchange) {
-        exchange.responseBody += bytes
+        defer { exchange.responseBody += bytes }
         guard exchange.head?.value("x-world") != nil else { return }
-        if !exchange.body.starts(with: exchange.responseBody) {
+        let sent = exchange.body.dropFirst(exchange.responseBody.count)
+        if sent.count < bytes.count || !sent.prefix(bytes.count).elementsEqual(bytes) {
             simulation.ledger.violate(.body, "request \(exchange.number) got back other bytes than it sent")
         }
     }
