@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <asm/prctl.h>
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -25,13 +27,17 @@
 #endif
 enum { ALLOW = 0, BLOCK = 1, MOST_THREADS = 4096 };
 
-// What the kernel of Linux reads for each thread.
-static __thread volatile char selector;
+// What Linux reads before each system call of the thread that runs all others.
+static volatile char selector;
 static __thread int number = -1;
 static struct world_kernel kernel;
 
 struct thread {
-    _Atomic uint32_t turn;
+    // Where its stack pointer was when it was left.
+    void *stack;
+    // Where its variables are.
+    void *variables;
+    _Atomic uint32_t is_ready;
     pthread_t identity;
     void *(*body)(void *);
     void *context;
@@ -54,16 +60,31 @@ long world_system_call(long call, long a, long b, long c, long d, long e, long f
     return result;
 }
 
-void world_resume(int thread) {
-    atomic_store(&threads[thread].turn, 1);
-    world_system_call(SYS_futex, (long)&threads[thread].turn, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+// Leaves a stack for another one: what a function has to preserve stays on the first.
+void world_swap(void **left, void *entered);
+__asm__(".text\n"
+        ".global world_swap\n"
+        "world_swap:\n"
+        "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+        "  mov %rsp, (%rdi)\n"
+        "  mov %rsi, %rsp\n"
+        "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbx\n  pop %rbp\n"
+        "  ret\n");
+
+static void use_variables(void *variables) {
+    static int can_write_base = -1;
+    if (can_write_base < 0) can_write_base = (getauxval(AT_HWCAP2) & 2) != 0;
+    if (can_write_base) {
+        __asm__ volatile("wrfsbase %0" : : "r"(variables) : "memory");
+    } else {
+        world_system_call(SYS_arch_prctl, ARCH_SET_FS, (long)variables, 0, 0, 0, 0);
+    }
 }
 
-void world_wait(void) {
-    struct thread *own = &threads[number];
-    while (atomic_exchange(&own->turn, 0) == 0) {
-        world_system_call(SYS_futex, (long)&own->turn, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
-    }
+void world_turn(int thread) {
+    struct thread *own = &threads[number], *next = &threads[thread];
+    use_variables(next->variables);
+    world_swap(&own->stack, next->stack);
 }
 
 // The only system call that the handler itself makes while calls are handed over: its return.
@@ -100,7 +121,6 @@ struct kernel_action {
 };
 
 static int arm(void) {
-    selector = ALLOW;
     return prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, world_return_begin, world_return_end - world_return_begin, &selector);
 }
 
@@ -116,6 +136,7 @@ int world_open(const struct world_kernel *given) {
     mallopt(M_ARENA_MAX, 1);
     kernel = *given;
     number = 0;
+    threads[0].variables = (void *)pthread_self();
     struct kernel_action action = {called, SA_SIGINFO | SA_NODEFER | 0x04000000 /* SA_RESTORER */, world_return_begin, 0};
     if (world_system_call(SYS_rt_sigaction, SIGSYS, (long)&action, 0, 8, 0, 0) != 0) return -1;
 #pragma GCC diagnostic push
@@ -145,13 +166,26 @@ void world_use_processor(int processor) {
 
 // MARK: What the C library does without a system call, or with some that a signal handler cannot make
 
+static void run_thread(void) {
+    struct thread *own = &threads[number];
+    kernel.run(number, own->body, own->context);
+}
+
+// A thread of the system has a stack and variables, which is all that is used of it: the first thread of the process
+// runs its body on them. It waits until the process ends.
 static void *begin(void *context) {
     struct thread *own = context;
     number = (int)(own - threads);
-    world_wait();
-    if (arm() != 0) abort();
-    kernel.run(number, own->body, own->context);
-    return NULL;
+    own->variables = (void *)pthread_self();
+    void **top = (void **)(((uintptr_t)__builtin_frame_address(0) - 16384) & ~(uintptr_t)15);
+    // The end of all stacks, the function to begin with, and the six registers of world_swap.
+    top[-1] = NULL;
+    top[-2] = (void *)run_thread;
+    memset(&top[-8], 0, 6 * sizeof *top);
+    own->stack = &top[-8];
+    atomic_store(&own->is_ready, 1);
+    world_system_call(SYS_futex, (long)&own->is_ready, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    for (;;) world_system_call(SYS_futex, (long)&own->is_ready, FUTEX_WAIT_PRIVATE, 1, 0, 0, 0);
 }
 
 int pthread_create(pthread_t *identity, const pthread_attr_t *attributes, void *(*body)(void *), void *context) {
@@ -168,6 +202,9 @@ int pthread_create(pthread_t *identity, const pthread_attr_t *attributes, void *
         threads[child].context = context;
         error = real(&threads[child].identity, attributes, begin, &threads[child]);
         *identity = threads[child].identity;
+        while (error == 0 && !atomic_load(&threads[child].is_ready)) {
+            world_system_call(SYS_futex, (long)&threads[child].is_ready, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+        }
     }
     selector = BLOCK;
     return error;

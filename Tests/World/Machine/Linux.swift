@@ -30,7 +30,7 @@ enum Linux {
 
     /// Those of memory, signals and identity, which Linux serves.
     static let passed: Set<Int> = [
-        mmap, mprotect, munmap, brk, mremap, madvise, sigaction, sigaltstack, robustList, rseq, membarrier, prctl,
+        mmap, mprotect, munmap, brk, mremap, madvise, sigaction, sigaltstack, robustList, rseq, membarrier,
         setpriority,
         getrlimit, prlimit, getuid, geteuid, getresuid, restart, getcwd, uname,
     ]

@@ -7,6 +7,7 @@ extension Machine {
         return switch number {
         case Linux.sigprocmask: mask(a)
         case Linux.gettid: threadID
+        case Linux.prctl: 0
         default: nil
         }
     }

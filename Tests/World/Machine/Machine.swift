@@ -137,8 +137,7 @@ package final class Machine {
         thread.hasEnded = true
         thread.isRunnable = false
         for joiner in thread.joiners { wake(joiner) }
-        if let next = nextThread() { turn(to: next) }
-        while true { world_wait() }
+        while true { if let next = nextThread() { turn(to: next) } }
     }
 
     private func join(_ number: Int) {
@@ -191,13 +190,12 @@ package final class Machine {
     private func reschedule(_ own: WorldThread) {
         guard let next = nextThread(), next !== own else { return }
         turn(to: next)
-        world_wait()
     }
 
     private func turn(to next: WorldThread) {
         switches += 1
         running = next
-        world_resume(Int32(next.number))
+        world_turn(Int32(next.number))
     }
 
     /// The thread to run next, which the seed picks; time passes until there is one.
@@ -271,8 +269,7 @@ package final class Machine {
         let own = running
         kill(process, status: status)
         own.isRunnable = false
-        if let next = nextThread() { turn(to: next) }
-        while true { world_wait() }
+        while true { if let next = nextThread() { turn(to: next) } }
     }
 }
 

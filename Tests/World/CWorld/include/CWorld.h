@@ -2,8 +2,8 @@
 // is in the world goes to the world's kernel, and one thread runs at a time.
 //
 // Linux hands a thread's system calls to a signal handler (Syscall User Dispatch, Linux 5.11), so what runs is the
-// product as it is built, its direct system calls and those of its libraries included. Threads are threads of the system,
-// so that each has its own stack and variables, and a debugger shows them all.
+// product as it is built, its direct system calls and those of its libraries included. Each thread has a stack and
+// variables as the system makes them, and one thread of the system runs them all, which takes no time to change them.
 #ifndef MARTLET_CWORLD_H
 #define MARTLET_CWORLD_H
 
@@ -34,10 +34,8 @@ void world_enter(void);
 void world_leave(void);
 // The number of the calling thread, or -1 for one that the world did not start.
 int world_thread(void);
-// Runs a thread that waits, or makes the next wait of it return.
-void world_resume(int thread);
-// Waits until this thread is resumed.
-void world_wait(void);
+// Has another thread go on, until this one is to go on again.
+void world_turn(int thread);
 // A system call to Linux, with a negated errno.
 long world_system_call(long number, long a, long b, long c, long d, long e, long f);
 // Numbers of system calls that Swift cannot see.
