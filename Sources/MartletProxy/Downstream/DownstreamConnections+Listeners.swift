@@ -20,6 +20,7 @@ extension DownstreamConnections {
         // Whoever accepts from the socket next finds its options unchanged.
         if acceptor.deferAccept.isActive { Socket.setDeferAccept(listener.fd, false) }
         _ = CLinux.close(listener.fd)
+        acceptor.listeners.removeAll { $0.id == listener.id }
     }
 
     /// Updates listeners when the accept policy has changed, or may have.

@@ -80,7 +80,6 @@ extension EventLoop {
             // A successor that is starting may have the socket.
             acceptPendingThenClose(listener, isFinal: false)
         }
-        loop.downstreams.acceptor.listeners.removeAll { !kept.contains($0.id) }
         loop.downstreams.drain(of: { !kept.contains($0) }, &loop.context)
         for socket in sockets {
             if let index = loop.downstreams.acceptor.listeners.firstIndex(where: { $0.id == socket.id }) {
@@ -116,7 +115,6 @@ extension EventLoop {
                 acceptPendingThenClose(listener, isFinal: true)
             }
         }
-        loop.downstreams.acceptor.listeners.removeAll()
         loop.downstreams.drain(of: { _ in true }, &loop.context)
     }
 
