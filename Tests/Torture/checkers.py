@@ -80,7 +80,8 @@ def rejection(facts):
     """An outage is never a rejection: what is valid gets no 4xx."""
     return [f"{one.step}: {one.status} {code_of(one)} although the request is valid" for one in facts.exchanges
             if one.credential not in ("wrong", "ended") and 400 <= one.status < 500
-            and not (one.credential == "unknown" and one.status == 401)]
+            and not (one.credential == "unknown" and one.status == 401)
+            and not (is_unknown_address(facts) and code_of(one) == "local_only")]
 
 
 def responses(facts):
@@ -144,7 +145,7 @@ def access(facts):
         count = len(lines.get(one.path, []))
         if count > 1:
             found.append(f"{one.step}: {count} access lines")
-        elif one.outcome == "response" and count == 0 and not is_about_log(facts):
+        elif one.outcome == "response" and count == 0 and not is_about_log(facts) and not is_refused(facts, one):
             found.append(f"{one.step}: no access line")
         elif one.outcome == "response" and count == 1 and lines[one.path] != [one.status]:
             found.append(f"{one.step}: the access line says {lines[one.path][0]}, not {one.status}")
@@ -192,6 +193,16 @@ def check(facts, reference):
     everything = [(checker.__name__, checker(facts)) for checker in CHECKERS] + [("leaks", leaks(facts, reference))]
     return [(name, found[0] + (f" and {len(found) - 1} more" if len(found) > 1 else "")) for name, found in everything
             if found]
+
+
+def is_unknown_address(facts):
+    """Operators come from this machine: a connection whose addresses the system does not say is not taken for one."""
+    return facts.call is not None and facts.call[1] in ("getsockname", "getpeername")
+
+
+def is_refused(facts, exchange):
+    """A connection for which there is no descriptor gets 503 before its request is read: a metric counts it."""
+    return facts.call is not None and facts.call[1] == "accept4" and code_of(exchange) == "overloaded"
 
 
 def is_transparent(facts):

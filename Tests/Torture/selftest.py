@@ -123,6 +123,19 @@ class Checkers(unittest.TestCase):
             one.path = "/v1/small/another"
             self.assertEqual(checkers.check(with_exchange(one), REFERENCE), [])
 
+    def test_what_is_refused_before_it_is_read(self):
+        call = ("martlet-loop", "accept4", "public_listener", 2)
+        one = exchange("tls", status=503, body=b'{"code":"overloaded"}')
+        facts = with_exchange(one, call=call, error=errno.EMFILE)
+        facts.access.pop()
+        self.assertEqual(checkers.check(facts, REFERENCE), [])
+        facts.call = ("martlet-loop", "recvfrom", "public_client", 2)
+        self.assertNotEqual(checkers.check(facts, REFERENCE), [])
+        one = exchange("metrics", "", 403, path="/metrics", body=b'{"code":"local_only"}')
+        self.assertNotEqual(checkers.check(with_exchange(one, call=call), REFERENCE), [])
+        call = ("martlet-admin", "getsockname", "admin_client", 2)
+        self.assertEqual(checkers.check(with_exchange(one, call=call), REFERENCE), [])
+
     def test_a_session_may_have_ended_before_its_second_logout(self):
         again = exchange("logout", "unknown", 401, path="/auth/logout")
         self.assertEqual(checkers.check(with_exchange(again), REFERENCE), [])
