@@ -29,10 +29,14 @@ extension Carrier {
             return false
         }
         exchange.head = head
+        exchange.headAt = simulation.machine.now
         return true
     }
 
     func accept(_ bytes: [UInt8], of exchange: Exchange) {
+        if exchange.path.hasPrefix("/sse/"), exchange.head?.value("x-world") != nil {
+            return simulation.ledger.passed(bytes, of: exchange.down, exchange, "to its client")
+        }
         defer { exchange.responseBody += bytes }
         guard exchange.head?.value("x-world") != nil else { return }
         let sent = exchange.body.dropFirst(exchange.responseBody.count)
@@ -44,7 +48,11 @@ extension Carrier {
     /// A response has ended as its protocol ends it.
     func complete(_ exchange: Exchange) {
         exchange.isComplete = true
-        if exchange.head?.value("x-world") != nil, exchange.method != "HEAD",
+        if exchange.path.hasPrefix("/sse/"), exchange.head?.value("x-world") != nil {
+            if !exchange.down.isWhole {
+                simulation.ledger.violate(.body, "the response to request \(exchange.number) was cut, and looks whole")
+            }
+        } else if exchange.head?.value("x-world") != nil, exchange.method != "HEAD",
             exchange.responseBody.count != exchange.body.count
         {
             simulation.ledger.violate(

@@ -26,8 +26,8 @@ extension Client {
             simulation.ledger.violate(.identity, "a login of \(subject) got a session of \(tokens.subject)")
         }
         let session = Session(
-            subject: subject, id: tokens.session, origin: exchange, at: simulation.machine.now, access: tokens.access,
-            until: simulation.machine.now + tokens.lifetime, refresh: tokens.refresh)
+            subject: subject, origin: exchange, at: simulation.machine.now, tokens)
+        session.isUnsure = simulation.isShaken(exchange)
         simulation.ledger.sessions.append(session)
         self.session = session
     }
@@ -85,7 +85,7 @@ extension Client {
             return simulation.ledger.violate(.revocation, "session \(session.id) was refreshed after its end")
         }
         token.successor = tokens.refresh
-        session.access.append((tokens.access, simulation.machine.now + tokens.lifetime))
+        session.access.append(tokens.valid(since: exchange.sentAt, until: simulation.machine.now))
         if session.refreshTokens.last?.text != tokens.refresh {
             session.refreshTokens.append(RefreshToken(tokens.refresh))
         }
@@ -124,7 +124,11 @@ extension Client {
                     simulation.ledger.violate(
                         .outage, "a refresh that was repeated in time got 401 in request \(exchange.number)")
                 }
-                if isLate { session.end = (simulation.machine.now, exchange.gateway) } else { session.isUnsure = true }
+                if isLate {
+                    session.end = (simulation.machine.now, exchange.gateway, exchange.incarnation)
+                } else {
+                    session.isUnsure = true
+                }
             } else {
                 session.isUnsure = true
             }
@@ -139,7 +143,7 @@ extension Client {
         let token = session.access[session.access.count - 1].token
         let done: (Exchange?) -> Void = { [self] exchange in
             if let exchange, [200, 204].contains(exchange.status), exchange.isComplete {
-                session.end = session.end ?? (simulation.machine.now, exchange.gateway)
+                session.end = session.end ?? (simulation.machine.now, exchange.gateway, exchange.incarnation)
             }
             next(exchange)
         }
@@ -166,6 +170,11 @@ struct Tokens {
     let subject: String
     /// How long the access token is valid, in nanoseconds.
     let lifetime: Int64
+
+    /// The access token, which was issued between two times.
+    func valid(since first: Int64, until last: Int64) -> (token: String, from: Int64, until: Int64) {
+        (access, first + lifetime, last + lifetime)
+    }
 
     init?(_ bytes: [UInt8]) {
         guard let members = (try? JSON.parse(bytes, limits: JSONLimits(maximumDepth: 8, maximumBytes: 100_000)))?.object

@@ -73,7 +73,8 @@ final class Client {
         switch random.below(100) {
         case 0..<40: use(session, next)
         case 40..<55: visit("/pub/", next)
-        case 55..<63: visit("/opt/", next)
+        case 55..<60: visit("/opt/", next)
+        case 60..<63: long(session, next)
         case 63..<75: refresh(session, next)
         case 75..<79: reuse(next)
         case 79..<85: end(session, next)

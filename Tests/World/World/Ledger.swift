@@ -30,27 +30,27 @@ final class Session {
     let origin: Int
     let incarnation: Int
     let startedAt: Int64
-    /// Access tokens, the newest last, with the time until which they are valid.
-    var access: [(token: String, until: Int64)]
+    /// Access tokens, the newest last, with the times at which they expire at the earliest and at the latest.
+    var access: [(token: String, from: Int64, until: Int64)]
     /// Refresh tokens, the newest last.
     var refreshTokens: [RefreshToken]
     /// When a client first asked for its end.
     var endAsked: Int64?
     /// When the end was acknowledged, and by which gateway.
-    var end: (time: Int64, gateway: Int)?
+    var end: (time: Int64, gateway: Int, incarnation: Int)?
     /// Whether what happened to it cannot be known, so that both outcomes are right.
     var isUnsure = false
     /// Whether a refresh is under way, or its response was lost.
     var isRefreshing = false
 
-    init(subject: String, id: String, origin: Exchange, at time: Int64, access: String, until: Int64, refresh: String) {
+    init(subject: String, origin: Exchange, at time: Int64, _ tokens: Tokens) {
         self.subject = subject
-        self.id = id
+        id = tokens.session
         self.origin = origin.gateway
         incarnation = origin.incarnation
         startedAt = time
-        self.access = [(access, until)]
-        refreshTokens = [RefreshToken(refresh)]
+        access = [tokens.valid(since: origin.sentAt, until: time)]
+        refreshTokens = [RefreshToken(tokens.refresh)]
     }
 }
 
@@ -99,6 +99,13 @@ final class Exchange {
     var timelyUntil = Int64.max
     /// The fields that it was sent with.
     var sent: [String] = []
+    /// When its credential expires, at the latest.
+    var expires = Int64.max / 2
+    /// What the two sides of a tunnel or a long response send.
+    let up = Flow()
+    var down = Flow()
+    /// The head of its response, and when it came.
+    var headAt: Int64 = 0
     var head: MessageHead?
     var responseBody: [UInt8] = []
     var isComplete = false
@@ -164,6 +171,7 @@ final class Ledger {
             exchanges.count, gateway: gateway.index, incarnation: gateway.incarnation, method: method,
             path: path.hasSuffix("/") ? path + "\(exchanges.count)" : path, proof: proof, needsProof: needsProof,
             at: simulation.machine.now)
+        if case .session(let session) = proof { exchange.expires = session.access.last?.until ?? exchange.expires }
         exchanges.append(exchange)
         return exchange
     }
@@ -251,8 +259,11 @@ final class Ledger {
         exchange.lastIncarnation = simulation.incarnations
         responses[exchange.status, default: 0] += 1
         simulation.machine.trace.note(
-            "request \(exchange.number) \(exchange.method) \(exchange.path) ends with \(exchange.status) "
-                + "\(exchange.isComplete)")
+            "request \(exchange.number) \(exchange.method) \(exchange.path) ends with \(exchange.status) \(exchange.isComplete)"
+        )
+        if case .session(let session) = exchange.proof, exchange.method != "GET", simulation.isShaken(exchange) {
+            session.isUnsure = true
+        }
         if exchange.status == 401 || exchange.status == 403 { checkRejection(exchange) }
         if exchange.status == 500, exchange.head?.value("x-world") == nil {
             violate(
@@ -270,7 +281,7 @@ final class Ledger {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
         guard !simulation.mayForget(session) else { return }
         guard simulation.machine.now <= exchange.timelyUntil, let newest = session.access.last,
-            newest.until > simulation.machine.now
+            newest.from > simulation.machine.now
         else { return }
         tell(session)
         violate(

@@ -21,6 +21,7 @@ struct Plan {
     /// In nanoseconds.
     var cacheTime: Int64
     var graceTime: Int64
+    var accessTime: Int64
     var weather = Weather()
     /// When all faults are over, in nanoseconds.
     var calm: Int64 = 44_000_000_000
@@ -41,6 +42,7 @@ struct Plan {
         failures = random.pick([0, 20, 100])
         cacheTime = Int64(random.pick([0, 1, 5])) * 1_000_000_000
         graceTime = Int64(random.pick([2, 5, 30])) * 1_000_000_000
+        accessTime = Int64(random.pick([300, 300, 300, 15])) * 1_000_000_000
         weather.short = random.pick([0, 30, 200])
         weather.late = random.pick([0, 5, 40])
         weather.reset = random.pick([0, 0, 1, 4])
@@ -62,10 +64,10 @@ struct Plan {
             server:
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
-              timeouts: {drain: 10s, idle: 8s}
+              timeouts: {drain: 3s, idle: 8s}
             admin: {address: "10.0.0.\(gateway):9901"}
             store: {url: "\(url)"}
-            sessions: {access_ttl: 5m, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
+            sessions: {access_ttl: \(accessTime / 1_000_000_000)s, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
             providers:
               password: {kind: password, users: "htpasswd:users"}
             \(callers.providerBlocks)
@@ -93,7 +95,7 @@ struct Plan {
             \(callers.routes)
 
             """
-        return text
+        return text + longRoutes
     }
 
     /// The users' file.

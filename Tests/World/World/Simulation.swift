@@ -53,6 +53,9 @@ final class Simulation {
             || machine.now > failover + 62_000_000_000 + plan.cacheTime
     }
 
+    /// Whether a failover, which loses the last writes, came while a request was under way.
+    func isShaken(_ exchange: Exchange) -> Bool { exchange.sentAt <= redis.lastFailover ?? -1 }
+
     /// Whether the store may have lost a session.
     func mayForget(_ session: Session) -> Bool {
         // Sessions in memory end with their process.

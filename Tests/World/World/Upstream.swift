@@ -53,6 +53,7 @@ final class UpstreamConnection {
     /// Responses are sent in order, one after the other.
     private var isBusy = false
     private var waiting: [() -> Void] = []
+    private var tunnel: UpstreamTunnel?
     var isHanging: () -> Int64 = { 0 }
 
     init(_ simulation: Simulation, _ peer: Peer, _ random: SeededRandom) {
@@ -62,15 +63,16 @@ final class UpstreamConnection {
     }
 
     func received(_ bytes: [UInt8]) {
+        if let tunnel { return tunnel.received(bytes) }
         for piece in reader.read(bytes) {
             switch piece {
             case .head(let head): begin(head)
             case .body(let part):
-                checkBody(part)
                 body += part
+                checkBody(isWhole: false)
             case .end(let trailer):
                 if let exchange { simulation.ledger.checkTrailer(trailer, of: exchange) }
-                checkEnd()
+                checkBody(isWhole: true)
                 respond()
             case .invalid(let reason):
                 simulation.ledger.violate(.oneResponse, "an upstream got a malformed request: \(reason)")
@@ -87,31 +89,34 @@ final class UpstreamConnection {
         if random.chance(simulation.plan.rudeness) { peer.abort() }
     }
 
-    /// The bytes that have arrived, and those behind them.
-    private func checkBody(_ part: [UInt8]) {
-        guard let exchange else { return }
-        let sent = exchange.body.dropFirst(body.count)
-        if sent.count < part.count || !sent.prefix(part.count).elementsEqual(part) {
-            simulation.ledger.violate(.body, "an upstream got other bytes of request \(exchange.number) than it sends")
-        }
-    }
-
-    private func checkEnd() {
-        guard let exchange, body.count != exchange.body.count || !exchange.isWhole else { return }
-        simulation.ledger.violate(
-            .body,
-            "an upstream got \(body.count) bytes of request \(exchange.number) as if they were all, which sends \(exchange.body.count)"
-        )
+    private func checkBody(isWhole: Bool) {
+        if let exchange { simulation.ledger.checkBody(body, isWhole: isWhole, of: exchange) }
     }
 
     private func respond() {
         guard let head, let exchange else { return }
         let (body, isHead) = (self.body, head.method == "HEAD")
         let delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        if exchange.path.hasPrefix("/ws/") || exchange.path.hasPrefix("/sse/") {
+            if !random.chance(simulation.plan.failures) { return beginLong(exchange, after: delay) }
+            exchange.down = Flow()
+            exchange.down.isEnded = true
+        }
         let response = makeResponse(exchange, echoing: body, isHead: isHead)
         let hanging = isHanging()
         simulation.machine.at(max(hanging, simulation.machine.now + Int64(delay) * 1_000_000)) { [self] in
             send(response)
+        }
+    }
+
+    private func beginLong(_ exchange: Exchange, after delay: Int) {
+        let long = UpstreamTunnel(
+            simulation, exchange, peer, SeededRandom(seed: random.next()), isHanging: isHanging)
+        let isTunnel = exchange.path.hasPrefix("/ws/")
+        if isTunnel { tunnel = long }
+        simulation.machine.at(max(isHanging(), simulation.machine.now + Int64(delay) * 1_000_000)) { [peer] in
+            guard !peer.hasEnded else { return }
+            if isTunnel { long.open() } else { long.begin() }
         }
     }
 
@@ -137,7 +142,7 @@ final class UpstreamConnection {
         default:
             lines.append("Content-Length: \(body.count)")
             parts.append(Array("HTTP/1.1 \(status)\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n".utf8))
-            if !isHead { parts.append(body) }
+            if !isHead, !body.isEmpty { parts.append(body) }
         }
         return parts
     }
@@ -177,6 +182,20 @@ final class UpstreamConnection {
 }
 
 extension Ledger {
+    /// An upstream has got so much of a body.
+    func checkBody(_ body: [UInt8], isWhole: Bool, of exchange: Exchange) {
+        let sent = exchange.body
+        let isRight =
+            body.count <= sent.count && sent.starts(with: body)
+            && (!isWhole || (body.count == sent.count && exchange.isWhole))
+        if !isRight {
+            violate(
+                .body,
+                "an upstream got \(body.count) bytes of request \(exchange.number), which sends \(sent.count)"
+                    + (isWhole ? " and ends" : ""))
+        }
+    }
+
     /// Trailers carry no identity.
     func checkTrailer(_ fields: [(name: String, value: String)], of exchange: Exchange) {
         for field in fields where field.name.lowercased().filter({ $0.isLetter || $0.isNumber }).hasPrefix("xuser") {
