@@ -161,7 +161,7 @@ private final class DeadFile: File {}
 /// The descriptors of all processes: each number exists once, so that code which runs for another process in error
 /// does not use the wrong file.
 final class Descriptors {
-    private var files: [File?] = [nil, nil, nil]
+    private(set) var files: [File?] = [nil, nil, nil]
     /// Numbers below are taken.
     private var firstFree = 3
 
@@ -211,13 +211,6 @@ final class Descriptors {
             // Its tasks may go on for a while: their number belongs to no other file.
             files[number] = DeadFile(file.machine)
         }
-    }
-
-    /// What a process has open, by kind.
-    func kinds(of process: Process) -> [String: Int] {
-        var kinds: [String: Int] = [:]
-        for file in files { if let file, file.owner === process { kinds["\(type(of: file))", default: 0] += 1 } }
-        return kinds
     }
 
     private func end(_ file: File) {

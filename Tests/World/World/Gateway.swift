@@ -16,6 +16,8 @@ final class Gateway {
     /// The last lines that it printed for operators.
     private(set) var log: [String] = []
     private(set) var isServing = false
+    /// What its process has open after its start.
+    private(set) var descriptors: [(kind: String, count: Int)] = []
     /// Whether it is to be started again when it has ended.
     var wantsRestart = false
     var ended: () -> Void = {}
@@ -83,7 +85,11 @@ final class Gateway {
         case "request":
             simulation.ledger.line(members["path"]?.string ?? "", id: members["request_id"]?.string ?? "")
         case "listening":
-            if members["listener"]?.string == "public" { isServing = true }
+            if members["listener"]?.string == "public" {
+                isServing = true
+                let machine = simulation.machine
+                machine.after(300_000_000) { [self] in descriptors = machine.descriptors(of: process) }
+            }
             fallthrough
         default: log.append(String(decoding: bytes, as: UTF8.self))
         }

@@ -65,7 +65,7 @@ struct Plan {
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
               timeouts: {drain: 3s, idle: 8s}
-            admin: {address: "10.0.0.\(gateway):9901"}
+            admin: {address: "10.0.0.\(gateway):9901", metrics: open}
             store: {url: "\(url)"}
             sessions: {access_ttl: \(accessTime / 1_000_000_000)s, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
             providers:

@@ -89,6 +89,8 @@ final class Simulation {
         guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
         guard drive(until: { false }, within: 14, nil) else { return failure }
         checkBounds()
+        let bounds = Bounds(self)
+        guard drive(until: { bounds.isDone }, within: 20, "measured") else { return failure }
         for gateway in gateways { machine.signal(gateway.process, Int(SIGTERM)) }
         guard drive(until: { self.gateways.allSatisfy(\.process.isDead) }, within: 60, "ended") else { return failure }
         ledger.checkLines()
