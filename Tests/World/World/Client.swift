@@ -80,7 +80,8 @@ final class Client {
         case 79..<85: end(session, next)
         case 85..<89: useEnded(next)
         case 89..<92: wrong(next)
-        case 92..<96: several(next)
+        case 92..<95: several(next)
+        case 95: flood(next)
         case 96..<98: malformed(next)
         default: list(session, next)
         }

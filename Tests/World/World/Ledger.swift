@@ -111,6 +111,9 @@ final class Exchange {
     var isComplete = false
     var lines = 0
     var sightings = 0
+    /// When an upstream saw it the last time, and when it had sent its response.
+    var seenAt: Int64 = 0
+    var respondedAt: Int64 = 0
     /// Ends when the exchange does.
     var done: (Exchange) -> Void = { _ in }
 
@@ -202,6 +205,8 @@ final class Ledger {
             return nil
         }
         exchange.sightings += 1
+        exchange.seenAt = simulation.machine.now
+        if exchange.sightings == 1 { simulation.limits.saw(exchange) }
         if exchange.isMalformed {
             violate(.oneResponse, "an upstream got the malformed request \(exchange.number) \(exchange.sent)")
         }

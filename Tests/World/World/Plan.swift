@@ -78,6 +78,7 @@ struct Plan {
 
             """
         for index in 0..<upstreams { text += "    - \"http://10.0.0.\(100 + index)\"\n" }
+        text += rateLimits
         text += """
             \(callers.blocks)
             routes:
@@ -95,7 +96,7 @@ struct Plan {
             \(callers.routes)
 
             """
-        return text + longRoutes
+        return text + longRoutes + limitedRoutes
     }
 
     /// The users' file.

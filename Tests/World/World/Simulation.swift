@@ -16,6 +16,7 @@ final class Simulation {
     private(set) var clients: [Client] = []
     /// Apple.
     private(set) var issuer: Issuer!
+    private(set) lazy var limits = LimitChecks(self)
     var incarnations = 0
     /// Gateways whose process the driver is to start.
     var starting: [Gateway] = []
@@ -87,6 +88,9 @@ final class Simulation {
         guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
         probe()
         guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
+        guard drive(until: { false }, within: 5, nil) else { return failure }
+        limits.finish()
+        guard drive(until: { self.limits.isDone }, within: 60, "given slots") else { return failure }
         guard drive(until: { false }, within: 14, nil) else { return failure }
         checkBounds()
         let bounds = Bounds(self)

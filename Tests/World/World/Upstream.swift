@@ -105,7 +105,7 @@ final class UpstreamConnection {
         let response = makeResponse(exchange, echoing: body, isHead: isHead)
         let hanging = isHanging()
         simulation.machine.at(max(hanging, simulation.machine.now + Int64(delay) * 1_000_000)) { [self] in
-            send(response)
+            send(response, of: exchange)
         }
     }
 
@@ -159,7 +159,7 @@ final class UpstreamConnection {
     }
 
     /// Sends the parts of a response, perhaps with pauses, perhaps not all of them.
-    private func send(_ parts: [[UInt8]]) {
+    private func send(_ parts: [[UInt8]], of exchange: Exchange) {
         guard !peer.hasEnded else { return }
         let cut = random.chance(simulation.plan.rudeness) ? random.below(parts.count) : parts.count
         var time = simulation.machine.now
@@ -171,6 +171,7 @@ final class UpstreamConnection {
                 simulation.machine.trace.note(
                     "upstream \(peer.stream.local) sends part \(index) of \(parts.count), \(part.count) bytes, cut at \(cut)"
                 )
+                if isLast { exchange.respondedAt = simulation.machine.now }
                 if index >= cut { return peer.abort() }
                 if part.isEmpty, isLast { return peer.finish() }
                 peer.send(part)

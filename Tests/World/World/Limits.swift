@@ -1,0 +1,127 @@
+import WorldMachine
+
+extension Plan {
+    /// Requests of one route that may be under way in a process.
+    var concurrency: Int { 2 + Int(seed % 3) }
+    /// Tokens of a bucket, and how many come back in a second.
+    var burst: Int { 3 + Int(seed / 3 % 10) }
+    var rate: Int { 1 + Int(seed / 5 % 5) }
+
+    var rateLimits: String {
+        let outage = ["local", "deny", "allow"][Int(seed % 3)]
+        let shared = store == .memory ? "" : ", shared: true, on_store_error: \(outage)"
+        return """
+            rate_limits:
+              here: {key: route, rate: \(rate)/s, burst: \(burst)}
+              everywhere: {key: route, rate: \(rate)/s, burst: \(burst)\(shared)}
+
+            """
+    }
+
+    /// Routes with limits of rate and concurrency.
+    var limitedRoutes: String {
+        """
+        - {name: here, match: {path: "/here/**"}, upstream: app, auth: none, limits: {rate: [here]}}
+        - {name: everywhere, match: {path: "/everywhere/**"}, upstream: app, auth: none, limits: {rate: [everywhere]}}
+        - {name: narrow, match: {path: "/narrow/**"}, upstream: app, auth: none, limits: {concurrency: \(concurrency)}}
+
+        """
+    }
+}
+
+/// Whether more than allowed has passed a limit.
+final class LimitChecks {
+    private unowned let simulation: Simulation
+    /// Requests that upstreams have seen, by the bucket that they took a token of.
+    private var seen: [String: [(sent: Int64, seen: Int64)]] = [:]
+    private var waiting = 0
+    var isDone: Bool { waiting == 0 }
+
+    init(_ simulation: Simulation) { self.simulation = simulation }
+
+    /// An upstream sees a request for the first time.
+    ///
+    /// A token was taken between the times when the client sent it and now; so in any span that has all of both, there are
+    /// not more of them than the bucket has tokens.
+    func saw(_ exchange: Exchange) {
+        let plan = simulation.plan
+        let isShared = exchange.path.hasPrefix("/everywhere/") && plan.store != .memory
+        guard isShared || exchange.path.hasPrefix("/here/") || exchange.path.hasPrefix("/everywhere/") else { return }
+        let bucket = isShared ? "everywhere" : "\(exchange.path.prefix(3)) \(exchange.incarnation)"
+        let now = simulation.machine.now
+        seen[bucket, default: []].append((exchange.sentAt, now))
+        // What a loop or a lease may let pass beyond it.
+        let extra = isShared ? max(plan.burst / 10, 1) : plan.workers
+        let all = seen[bucket] ?? []
+        for first in all.suffix(60) {
+            if isShared, plan.storeOutage(at: first.sent) > 0 || plan.storeOutage(at: now) > 0 { continue }
+            let count = all.count { $0.sent >= first.sent }
+            let most = Double(plan.burst + extra) + Double(plan.rate) * Double(now - first.sent) / 1e9 + 1
+            guard Double(count) > most else { continue }
+            return simulation.ledger.violate(
+                .bounds, "\(count) requests passed limit \(bucket) in \((now - first.sent) / 1_000_000) ms, of \(most)")
+        }
+    }
+
+    /// With all traffic ended: the requests that were surely under way at a time, and slots that are free again.
+    func finish() {
+        let complete = simulation.ledger.exchanges.filter {
+            $0.path.hasPrefix("/narrow/") && $0.isComplete && $0.head?.value("x-world") != nil && $0.respondedAt > 0
+        }
+        for one in complete {
+            let others = complete.filter {
+                $0.incarnation == one.incarnation && $0.seenAt <= one.seenAt && one.seenAt < $0.respondedAt
+            }
+            guard others.count > simulation.plan.concurrency else { continue }
+            return simulation.ledger.violate(
+                .bounds, "\(others.count) requests were under way at \(one.seenAt): \(others.map(\.number))")
+        }
+        for gateway in simulation.gateways {
+            for index in 0..<simulation.plan.concurrency { probe(gateway, index) }
+        }
+    }
+
+    private func probe(_ gateway: Gateway, _ index: Int) {
+        waiting += 1
+        let exchange = simulation.ledger.open(
+            gateway: gateway, method: "GET", path: "/narrow/", proof: .nothing, needsProof: false)
+        let connection = ClientConnection(simulation, gateway, from: Address(252, 1000 + index))
+        exchange.done = { [self] exchange in
+            waiting -= 1
+            connection.close()
+            guard exchange.status == 503, exchange.head?.value("x-world") == nil else { return }
+            simulation.ledger.violate(.bounds, "slots of gateway \(gateway.index) have not come back")
+        }
+        connection.send(exchange, fields: [], parts: [], pauses: [], cut: nil)
+    }
+}
+
+extension Client {
+    /// More than limits allow.
+    func flood(_ next: @escaping (Exchange?) -> Void) {
+        let path = random.pick(["/here/", "/everywhere/", "/narrow/"])
+        let count = random.within(2...12)
+        var left = count
+        // On one connection of HTTP/1 they are served one after the other.
+        for _ in 0..<count {
+            if !simulation.plan.speaksHTTP2(index) {
+                let gateways = simulation.gateways
+                lastPort += 1
+                let connection = carrier(
+                    to: gateways[random.below(gateways.count)], from: Address(200 + index % 50, lastPort))
+                pinned = connection
+                visit(path) { exchange in
+                    connection.close()
+                    left -= 1
+                    if left == 0 { next(exchange) }
+                }
+                pinned = nil
+            } else {
+                visit(path) { exchange in
+                    left -= 1
+                    if left == 0 { next(exchange) }
+                }
+            }
+        }
+    }
+}
