@@ -82,7 +82,7 @@ extension Plan {
           auth: {providers: [password]}
           headers: {set: {X-User-Id: {attribute: subject}}}
           upgrade: [websocket]
-          upstream: app
+          upstream: plain
         - name: sse
           match: {path: "/sse/**"}
           auth: {providers: [password]}

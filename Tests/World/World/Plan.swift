@@ -77,6 +77,13 @@ struct Plan {
                 endpoints:
 
             """
+        for index in 0..<upstreams { text += "    - \"\(endpoint(index))\"\n" }
+        text += """
+              plain:
+                timeouts: {connect: 2s, response_head: 8s, idle: 8s}
+                endpoints:
+
+            """
         for index in 0..<upstreams { text += "    - \"http://10.0.0.\(100 + index)\"\n" }
         text += rateLimits
         text += """

@@ -20,14 +20,29 @@ final class Upstream {
 
     func open() {
         simulation.machine.network.services[address] = { [unowned self] in accept($0) }
+        simulation.machine.network.services[streams] = { [unowned self] in acceptStreams($0) }
     }
 
     /// Is gone for a time: connections break, and new ones are refused.
     func die(for time: Int64) {
         simulation.machine.network.services[address] = nil
+        simulation.machine.network.services[streams] = nil
         for peer in peers.values.sorted(by: { $0.stream.remote.port < $1.stream.remote.port }) { peer.abort() }
         peers.removeAll()
         simulation.machine.after(time) { [unowned self] in open() }
+    }
+
+    /// Where it speaks HTTP/2.
+    private var streams: Address { Address(host: address.host, port: 81) }
+
+    private func acceptStreams(_ stream: Stream) {
+        let peer = Peer(stream)
+        peers[ObjectIdentifier(peer)] = peer
+        let connection = UpstreamStreams(simulation, peer, SeededRandom(seed: random.next()))
+        connection.isHanging = { [unowned self] in simulation.machine.now < hangsUntil ? hangsUntil : 0 }
+        peer.received = { connection.received($0) }
+        peer.ended = { [unowned self] _ in peers[ObjectIdentifier(peer)] = nil }
+        peer.stream.watcher?(stream)
     }
 
     private func accept(_ stream: Stream) {

@@ -12,6 +12,10 @@ final class UpstreamTunnel {
     private let down = Flow()
     private let end: Int64
     private var hasClosed = false
+    /// Sends bytes of a long response, or its end, in a protocol other than HTTP/1.
+    var write: (([UInt8]?) -> Void)?
+    /// Whether such a response has been given up.
+    var isOver: () -> Bool = { false }
 
     init(
         _ simulation: Simulation, _ exchange: Exchange, _ peer: Peer, _ random: SeededRandom,
@@ -74,6 +78,7 @@ final class UpstreamTunnel {
     // MARK: Long responses
 
     func begin() {
+        if write != nil { return tick(0) }
         peer.send(
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-World: \(exchange.number)\r\n"
                 + "Transfer-Encoding: chunked\r\n\r\n")
@@ -83,16 +88,21 @@ final class UpstreamTunnel {
     private func tick(_ count: Int) {
         let time = max(isHanging(), simulation.machine.now + Int64(random.within(20...1500)) * 1_000_000)
         simulation.machine.at(time) { [self] in
-            guard !peer.hasEnded else { return }
+            guard !peer.hasEnded, !isOver() else { return }
             if random.chance(simulation.plan.rudeness / 4) { return peer.abort() }
             if simulation.machine.now > end {
                 down.isEnded = true
+                if let write { return write(nil) }
                 return peer.send("0\r\n\r\n")
             }
             let size = random.chance(100) ? random.within(5000...20_000) : random.below(200)
             let event = Array("data: \(count)\(String(repeating: "=", count: size))\n\n".utf8)
             down.send(event, at: simulation.machine.now)
-            peer.send(Array((String(event.count, radix: 16) + "\r\n").utf8) + event + [13, 10])
+            if let write {
+                write(event)
+            } else {
+                peer.send(Array((String(event.count, radix: 16) + "\r\n").utf8) + event + [13, 10])
+            }
             tick(count + 1)
         }
     }

@@ -1,0 +1,173 @@
+import WorldMachine
+
+extension Plan {
+    /// Whether upstreams are spoken to in HTTP/2.
+    var hasHTTP2Upstreams: Bool {
+        var random = SeededRandom(seed: seed, part: "h2c")
+        return random.chance(350)
+    }
+
+    /// The endpoint of an upstream.
+    func endpoint(_ index: Int) -> String {
+        hasHTTP2Upstreams ? "h2c://10.0.0.\(100 + index):81" : "http://10.0.0.\(100 + index)"
+    }
+}
+
+/// One connection to an upstream over HTTP/2.
+final class UpstreamStreams {
+    private final class Request {
+        let exchange: Exchange
+        var body: [UInt8] = []
+        let isHead: Bool
+        var hasResponded = false
+
+        init(_ exchange: Exchange, isHead: Bool) {
+            self.exchange = exchange
+            self.isHead = isHead
+        }
+    }
+
+    private unowned let simulation: Simulation
+    private let peer: Peer
+    private let session: FrameSession
+    private var random: SeededRandom
+    private var requests: [Int32: Request] = [:]
+    private var lastRefused: Int32 = .max
+    var isHanging: () -> Int64 = { 0 }
+
+    init(_ simulation: Simulation, _ peer: Peer, _ random: SeededRandom) {
+        self.simulation = simulation
+        self.peer = peer
+        self.random = random
+        let streams = self.random.pick([100, 100, 2, 1])
+        session = FrameSession(
+            isServer: true,
+            settings: [
+                (3, streams), (4, self.random.pick([65_535, 1000, 300_000])), (1, self.random.pick([4096, 0])),
+            ])
+        session.mostData = { [unowned self] in self.random.chance(300) ? 1 + self.random.below(9000) : 16_384 }
+    }
+
+    func received(_ bytes: [UInt8]) {
+        guard session.receive(bytes) else {
+            return simulation.ledger.violate(.oneResponse, "an upstream got what is not HTTP/2")
+        }
+        flush()
+    }
+
+    private func flush() {
+        while !peer.hasEnded {
+            let output = session.output()
+            if !output.isEmpty { peer.send(output) }
+            let events = session.takeEvents()
+            if output.isEmpty, events.isEmpty { break }
+            for event in events { handle(event) }
+        }
+        if !peer.hasEnded, session.isOver { peer.finish() }
+    }
+
+    private func handle(_ event: FrameEvent) {
+        switch event {
+        case .goAway: break
+        case .head(let id, let fields, let isEnd):
+            if let request = requests[id] {
+                simulation.ledger.checkTrailer(fields, of: request.exchange)
+            } else {
+                begin(id, fields)
+            }
+            if isEnd { end(id) }
+        case .data(let id, let bytes, let isEnd):
+            session.consumed(bytes.count, of: id)
+            if let request = requests[id] {
+                request.body += bytes
+                simulation.ledger.checkBody(request.body, isWhole: false, of: request.exchange)
+                if random.chance(simulation.plan.rudeness / 8) { session.reset(id, random.pick([2, 7, 8, 11])) }
+            }
+            if isEnd { end(id) }
+        case .closed(let id, _): requests[id] = nil
+        }
+    }
+
+    private func begin(_ id: Int32, _ fields: FrameEvent.Fields) {
+        func value(_ name: String) -> String { fields.first { $0.name == name }?.value ?? "" }
+        let head = MessageHead(
+            start: "\(value(":method")) \(value(":path")) HTTP/1.1", fields: fields.filter { !$0.name.hasPrefix(":") })
+        // What was refused was not processed: it may come again elsewhere.
+        if random.chance(simulation.plan.rudeness / 2) { return session.reset(id, 7) }
+        if random.chance(simulation.plan.rudeness / 8) {
+            session.goAway(last: id - 2)
+            lastRefused = min(lastRefused, id)
+        }
+        guard id < lastRefused, let exchange = simulation.ledger.seen(head) else { return }
+        requests[id] = Request(exchange, isHead: value(":method") == "HEAD")
+        if random.chance(simulation.plan.rudeness / 4) { peer.abort() }
+    }
+
+    private func end(_ id: Int32) {
+        guard let request = requests[id] else { return }
+        simulation.ledger.checkBody(request.body, isWhole: true, of: request.exchange)
+        let delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        simulation.machine.at(max(isHanging(), simulation.machine.now + Int64(delay) * 1_000_000)) { [weak self] in
+            self?.respond(id, request)
+        }
+    }
+
+    private func respond(_ id: Int32, _ request: Request) {
+        guard !peer.hasEnded, requests[id] === request else { return }
+        let isFailing = random.chance(simulation.plan.failures)
+        if request.exchange.path.hasPrefix("/sse/") {
+            if !isFailing { return stream(id, request) }
+            request.exchange.down = Flow()
+            request.exchange.down.isEnded = true
+        }
+        if random.chance(60) { session.interim(id, [(":status", "103"), ("link", "</a>")]) }
+        var fields: FrameEvent.Fields = [
+            (":status", isFailing ? random.pick(["500", "503", "404"]) : "200"),
+            ("x-world", "\(request.exchange.number)"),
+        ]
+        if random.chance(500) { fields.append(("content-length", "\(request.body.count)")) }
+        let hasBody = !request.isHead && (!request.body.isEmpty || random.chance(300))
+        session.respond(id, fields, hasBody: hasBody)
+        guard hasBody else {
+            request.exchange.respondedAt = simulation.machine.now
+            return flush()
+        }
+        send(request.body, on: id, request)
+    }
+
+    private func send(_ body: [UInt8], on id: Int32, _ request: Request) {
+        let cut = random.chance(simulation.plan.rudeness) ? random.below(body.count + 1) : nil
+        let first = random.below(body.count + 1)
+        let trailer: FrameEvent.Fields = random.chance(100) ? [("x-sum", "1")] : []
+        session.append(Array(body.prefix(min(first, cut ?? first))), to: id)
+        flush()
+        let pause = random.chance(100) ? Int64(random.within(1...800)) * 1_000_000 : 0
+        simulation.machine.after(pause) { [weak self] in
+            guard let self, !peer.hasEnded, requests[id] === request else { return }
+            if cut != nil {
+                if random.chance(300) { return peer.abort() }
+                session.reset(id, random.pick([2, 8, 11]))
+            } else {
+                request.exchange.respondedAt = simulation.machine.now
+                session.append(Array(body.dropFirst(first)), to: id)
+                session.end(id, trailer: trailer)
+            }
+            flush()
+        }
+    }
+
+    private func stream(_ id: Int32, _ request: Request) {
+        let long = UpstreamTunnel(
+            simulation, request.exchange, peer, SeededRandom(seed: random.next()), isHanging: isHanging)
+        long.isOver = { [weak self] in self?.requests[id] !== request }
+        long.write = { [weak self] bytes in
+            if let bytes { self?.session.append(bytes, to: id) } else { self?.session.end(id) }
+            self?.flush()
+        }
+        session.respond(
+            id, [(":status", "200"), ("content-type", "text/event-stream"), ("x-world", "\(request.exchange.number)")],
+            hasBody: true)
+        flush()
+        long.begin()
+    }
+}
