@@ -3,6 +3,9 @@ import CLinux
 extension Machine {
     /// What Linux serves, without a place in the trace.
     func passed(_ number: Int, _ a: UnsafePointer<Int>) -> Int? {
+        if number == Linux.mmap, let file = descriptors[Int(Int32(truncatingIfNeeded: a[4]))] as? RealFile {
+            return Linux.call(number, a[0], a[1], a[2], a[3], file.number, a[5])
+        }
         if Linux.passed.contains(number) { return Linux.call(number, a[0], a[1], a[2], a[3], a[4], a[5]) }
         return switch number {
         case Linux.sigprocmask: mask(a)

@@ -72,7 +72,7 @@ extension Machine {
             return old.withCString { old in
                 new.withCString { Linux.call(number, Int(bitPattern: old), Int(bitPattern: $0)) }
             }
-        case Linux.fsync, Linux.fdatasync: return 0
+        case Linux.fsync, Linux.fdatasync: return process.diskError == EIO ? -Int(EIO) : 0
         case Linux.fstat, Linux.lseek, Linux.ftruncate, Linux.fchmod, Linux.fchown, Linux.getdents:
             return onDescriptor(number, a)
         default: return nil

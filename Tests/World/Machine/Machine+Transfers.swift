@@ -5,6 +5,9 @@ extension Machine {
     func transfer(_ number: Int, _ a: UnsafePointer<Int>) -> Int {
         guard let file = descriptors[a[0]] else { return -Int(EBADF) }
         if let real = file as? RealFile {
+            if process.diskError == ENOSPC, [Linux.write, Linux.pwrite, Linux.writev].contains(number) {
+                return -Int(ENOSPC)
+            }
             return Linux.call(number, real.number, a[1], a[2], a[3], a[4], a[5])
         }
         switch number {

@@ -92,6 +92,13 @@ package final class Machine {
         world_leave()
     }
 
+    /// Runs code of the world on a thread that is in it: its system calls are Linux's.
+    package func leave(_ body: () -> Void) {
+        world_leave()
+        body()
+        world_enter()
+    }
+
     /// Lets the world go on until ``stop()``, or until nothing is left that could happen.
     /// - Returns: whether it was stopped.
     package func run() -> Bool {

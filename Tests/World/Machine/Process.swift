@@ -20,6 +20,8 @@ package final class Process {
     package var printed: (UnsafeRawBufferPointer, _ isError: Bool) -> Void = { _, _ in }
     /// What a write to standard output fails with; 0 for none.
     package var outputError: Int32 = 0
+    /// What writing and flushing files fail with; 0 for none.
+    package var diskError: Int32 = 0
     /// What fails next, and with which errno.
     package var faults: [Fault: Int32] = [:]
     package var ended: (Process) -> Void = { _ in }

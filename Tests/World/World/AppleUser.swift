@@ -3,7 +3,7 @@ import WorldMachine
 
 /// What a client does as a user of Apple's: its tokens prove who it is by themselves, and begin sessions.
 final class AppleUser {
-    private unowned let client: Client
+    unowned let client: Client
     /// At Apple.
     let subject: String
 
@@ -12,8 +12,8 @@ final class AppleUser {
         subject = "00100\(client.user).0123456789abcdef.0001"
     }
 
-    private var simulation: Simulation { client.simulation }
-    private var issuer: Issuer { simulation.issuer }
+    var simulation: Simulation { client.simulation }
+    var issuer: Issuer { simulation.issuer }
     var identity: String { "apple:\(subject)" }
 
     /// Presents an identity token as it is.
@@ -32,7 +32,11 @@ final class AppleUser {
 
     /// A good token is never rejected, whatever has become of the issuer.
     private func check(_ exchange: Exchange?, _ token: AppleToken) {
-        guard let exchange, exchange.status == 401, issuer.isKnown(token.keyID) else { return }
+        guard let exchange, exchange.status == 401, issuer.isKnown(token.keyID),
+            // A clock that is a minute late takes it for one of the future.
+            simulation.plan.skew < 50_000_000_000,
+            !simulation.ledger.accounts.hasLeft(identity, since: token.madeAt)
+        else { return }
         simulation.ledger.violate(
             .outage, "a good identity token with \(token.keyID) got 401 in request \(exchange.number)")
     }
@@ -46,11 +50,20 @@ final class AppleUser {
                 guard let exchange, exchange.status == 200, exchange.isComplete, let nonce = Self.nonce(exchange),
                     let token = issuer.token(of: subject, nonce: nonce)
                 else { return next(exchange) }
-                login(AppleLogin(token, by: client.index), isAgain: false, next)
+                login(login(with: token), isAgain: false, next)
             }
         }
         guard let token = issuer.token(of: subject) else { return next(nil) }
-        login(AppleLogin(token, by: client.index), isAgain: false, next)
+        login(login(with: token), isAgain: false, next)
+    }
+
+    /// A login, perhaps with a code.
+    private func login(with token: AppleToken) -> AppleLogin {
+        let login = AppleLogin(token, by: client.index)
+        if simulation.plan.callers.hasAccounts, client.random.chance(600) {
+            login.code = issuer.grants.issueCode(login)
+        }
+        return login
     }
 
     private static func nonce(_ exchange: Exchange) -> String? {
@@ -58,10 +71,14 @@ final class AppleUser {
     }
 
     private func login(_ login: AppleLogin, isAgain: Bool, _ next: @escaping (Exchange?) -> Void) {
+        simulation.ledger.accounts.sends(identity)
         post(login) { [self] exchange in
             guard let exchange else { return next(nil) }
             if exchange.status == 200, exchange.isComplete {
                 simulation.ledger.logins.used(login, exchange)
+                if let tokens = Tokens(exchange.responseBody) {
+                    issuer.grants.acknowledge(login, account: tokens.subject)
+                }
                 client.begin(exchange, as: identity)
             } else if exchange.status == 401 || exchange.status == 400, !isAgain {
                 reject(login, exchange)
@@ -119,6 +136,7 @@ final class AppleUser {
     }
 
     func act(_ next: @escaping (Exchange?) -> Void) {
+        if simulation.plan.callers.hasAccounts, client.random.chance(25) { return withdraw(next) }
         switch client.random.below(20) {
         case 0..<9: present(next)
         case 9..<15: login(next)
@@ -133,6 +151,7 @@ final class AppleLogin {
     let token: AppleToken
     let client: Int
     let madeAt: Int64
+    var code: String?
     /// The session that it began, when, and with which processes.
     var session: (id: String, time: Int64, incarnations: Int)?
 
@@ -145,6 +164,7 @@ final class AppleLogin {
     func body(of simulation: Simulation) -> [UInt8] {
         var body: JSONObject = ["identity_token": .string(token.text)]
         if let nonce = token.nonce { body["nonce"] = .string(nonce) }
+        if let code { body["authorization_code"] = .string(code) }
         return JSON.write(JSONValue.object(body))
     }
 }
@@ -158,16 +178,16 @@ final class LoginBook {
 
     /// A login has succeeded: its nonce begins one session.
     func used(_ login: AppleLogin, _ exchange: Exchange) {
-        guard let nonce = login.token.nonce, let tokens = Tokens(exchange.responseBody) else { return }
+        guard let once = login.token.nonce ?? login.code, let tokens = Tokens(exchange.responseBody) else { return }
         guard let first = login.session else {
             login.session = (tokens.session, simulation.machine.now, simulation.incarnations)
-            once.append(login)
+            self.once.append(login)
             return
         }
         guard first.id != tokens.session, !simulation.mayForgetUse(since: login.madeAt) else { return }
         simulation.ledger.violate(
             .singleUse,
-            "the nonce \(nonce.prefix(12)) began session \(first.id), and session \(tokens.session) in request "
+            "the nonce or code \(once.prefix(12)) began session \(first.id), and session \(tokens.session) in request "
                 + "\(exchange.number)")
     }
 

@@ -31,6 +31,8 @@ final class Bounds {
                 switch kind {
                 // The store's connections stand before or after the start, some for each server.
                 case "Stream to port 6379", "Stream to port 26379": 40
+                // Those to issuers are kept for the next call.
+                case "Stream to port 9101", "Stream to port 9102": 8
                 // Each loop keeps eight pipes.
                 case "PipeEnd": simulation.plan.workers * 16
                 default: gateway.descriptors.first { $0.kind == kind }?.count ?? 0

@@ -4,13 +4,16 @@ import WorldMachine
 extension Client {
     func login(_ next: @escaping (Exchange?) -> Void) {
         if let apple, random.chance(500) { return apple.login(next) }
+        simulation.ledger.accounts.sends(subject)
         let body = Array("username=u\(user)&password=secret-0".utf8)
         request(
             "POST", "/auth/login/password", .direct(subject: subject),
             fields: ["Content-Type: application/x-www-form-urlencoded"], body: body, isSafe: true
         ) { [self] exchange in
             if let exchange, exchange.status == 200, exchange.isComplete { begin(exchange, as: subject) }
-            if let exchange, exchange.status == 401 {
+            if let exchange, exchange.status == 401,
+                !simulation.ledger.accounts.mayOvertake(subject, since: exchange.sentAt)
+            {
                 simulation.ledger.violate(.outage, "the right password got 401 in request \(exchange.number)")
             }
             next(exchange)
@@ -18,17 +21,16 @@ extension Client {
     }
 
     /// Begins a session with the tokens of a login.
-    func begin(_ exchange: Exchange, as subject: String) {
+    func begin(_ exchange: Exchange, as identity: String) {
         guard let tokens = Tokens(exchange.responseBody) else {
             return simulation.ledger.violate(.oneResponse, "a login's response has no tokens")
         }
-        if tokens.subject != subject {
-            simulation.ledger.violate(.identity, "a login of \(subject) got a session of \(tokens.subject)")
-        }
         let session = Session(
-            subject: subject, origin: exchange, at: simulation.machine.now, tokens)
+            subject: tokens.subject, origin: exchange, at: simulation.machine.now, tokens)
         session.isUnsure = simulation.isShaken(exchange)
+        session.identity = identity
         simulation.ledger.sessions.append(session)
+        simulation.ledger.accounts.begun(session, exchange)
         self.session = session
     }
 
@@ -51,7 +53,9 @@ extension Client {
                 return next(exchange)
             }
             // After the grace period a second use ends the session, and so it should.
-            if let first = token.firstUse, simulation.machine.now - first > simulation.plan.graceTime {
+            if let first = token.firstUse,
+                simulation.machine.now - first > simulation.plan.graceTime - simulation.plan.skew
+            {
                 session.isUnsure = true
             }
             guard exchange.status != 401, attempts > 1, session.endAsked == nil else {
@@ -69,7 +73,7 @@ extension Client {
         request(
             "POST", "/auth/refresh", .session(session), fields: ["Content-Type: application/x-www-form-urlencoded"],
             body: Array("grant_type=refresh_token&refresh_token=\(token.text)".utf8),
-            timelyUntil: (token.firstUse ?? .max / 2) + simulation.plan.graceTime, done)
+            timelyUntil: (token.firstUse ?? .max / 2) + simulation.plan.graceTime - simulation.plan.skew, done)
     }
 
     /// One living pair: whoever repeats a refresh gets the same.
@@ -85,7 +89,7 @@ extension Client {
             return simulation.ledger.violate(.revocation, "session \(session.id) was refreshed after its end")
         }
         token.successor = tokens.refresh
-        session.access.append(tokens.valid(since: exchange.sentAt, until: simulation.machine.now))
+        session.access.append(tokens.valid(since: token.firstUse ?? exchange.sentAt, until: simulation.machine.now))
         if session.refreshTokens.last?.text != tokens.refresh {
             session.refreshTokens.append(RefreshToken(tokens.refresh))
         }
@@ -102,13 +106,15 @@ extension Client {
         session.isRefreshing = true
         // The pair that replaced it may have been used since: then nothing is repeated.
         let isNewest = session.refreshTokens.last?.text == successor && session.refreshTokens.last?.firstUse == nil
-        session.endAsked = simulation.machine.now
+        let asked = simulation.machine.now
+        session.endAsked = asked
         send(session, token) { [self] exchange in
             session.isRefreshing = false
             guard let exchange else { return next(nil) }
-            let isLate = age > simulation.plan.graceTime + 5_000_000_000
+            let isLate = age > simulation.plan.graceTime + 5_000_000_000 + simulation.plan.skew
             let isTimely =
-                simulation.machine.now - first < simulation.plan.graceTime && isNewest && !simulation.mayForget(session)
+                simulation.machine.now - first < simulation.plan.graceTime - simulation.plan.skew && isNewest
+                && !simulation.mayForget(session)
             if exchange.status == 200, exchange.isComplete {
                 if isLate {
                     simulation.ledger.violate(
@@ -118,7 +124,11 @@ extension Client {
                     simulation.ledger.violate(
                         .refresh, "one refresh token of session \(session.id) was exchanged for two pairs")
                 }
-                if isTimely { session.endAsked = nil } else { session.isUnsure = true }
+                if !isTimely {
+                    session.isUnsure = true
+                } else if session.endAsked == asked, session.end == nil {
+                    session.endAsked = nil
+                }
             } else if exchange.status == 401 {
                 if isTimely {
                     simulation.ledger.violate(

@@ -12,6 +12,10 @@ final class Client {
     private var left: Int
     var lastPort = 1024
     let user: Int
+    /// What it does with a browser.
+    private(set) lazy var browser = simulation.plan.callers.hasBrowsers ? BrowserUser(self) : nil
+    /// What it does as a user of WeChat's.
+    private(set) lazy var weChat = simulation.plan.callers.hasWeChat ? WeChatUser(self) : nil
     /// What it does as a user of Apple's.
     private(set) lazy var apple = simulation.plan.callers.hasApple ? AppleUser(self) : nil
     var session: Session?
@@ -64,6 +68,8 @@ final class Client {
     // MARK: What it does
 
     private func act(_ next: @escaping (Exchange?) -> Void) {
+        if let browser, random.chance(250) { return browser.act(next) }
+        if let weChat, random.chance(120) { return weChat.act(next) }
         if let apple, random.chance(300) { return apple.act(next) }
         guard let session, session.endAsked == nil, !isOver(session) else {
             if random.chance(600) { return login(next) }
@@ -77,7 +83,12 @@ final class Client {
         case 60..<63: long(session, next)
         case 63..<75: refresh(session, next)
         case 75..<79: reuse(next)
-        case 79..<85: end(session, next)
+        case 79..<85:
+            if random.chance(150) { return endAll(session, next) }
+            if simulation.plan.callers.hasAccounts, random.chance(session.identity.hasPrefix("apple") ? 700 : 300) {
+                return delete(session, next)
+            }
+            end(session, next)
         case 85..<89: useEnded(next)
         case 89..<92: wrong(next)
         case 92..<95: several(next)

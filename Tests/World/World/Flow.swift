@@ -79,13 +79,13 @@ extension Plan {
         """
         - name: ws
           match: {path: "/ws/**"}
-          auth: {providers: [password]}
+          auth: {providers: [\(callers.providers)]}
           headers: {set: {X-User-Id: {attribute: subject}}}
           upgrade: [websocket]
           upstream: plain
         - name: sse
           match: {path: "/sse/**"}
-          auth: {providers: [password]}
+          auth: {providers: [\(callers.providers)]}
           headers: {set: {X-User-Id: {attribute: subject}}}
           upstream: app
 

@@ -35,7 +35,9 @@ final class Gateway {
         simulation.incarnations += 1
         simulation.lastStart = simulation.machine.now
         incarnation = simulation.incarnations
+        simulation.renewDatabase()
         let own = Process(id: index, name: "gateway-\(index).\(incarnation)")
+        own.clockOffset = process.clockOffset
         process = own
         own.printed = { [unowned self] bytes, _ in print(bytes) }
         own.ended = { [unowned self] _ in hasEnded() }
@@ -44,7 +46,7 @@ final class Gateway {
             machine.enter {
                 _ = Task {
                     let code = await program.run(["run", path])
-                    machine.kill(own, status: Int(code.rawValue))
+                    machine.leave { machine.kill(own, status: Int(code.rawValue)) }
                 }
             }
         }
@@ -52,7 +54,10 @@ final class Gateway {
 
     private func hasEnded() {
         isServing = false
-        if process.status != 0, process.status != 137 {
+        if process.status == 69, simulation.diskFailed {
+            // It cannot open its accounts: whoever looks after it starts it again.
+            wantsRestart = true
+        } else if process.status != 0, process.status != 137 {
             simulation.ledger.violate(
                 .crash, "\(process.name) exited with \(process.status ?? -1): \(log.suffix(3).joined(separator: " / "))"
             )

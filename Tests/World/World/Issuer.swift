@@ -22,6 +22,8 @@ final class Issuer: Service {
     /// A signature takes three quarters of a millisecond: a world has so many.
     private var signaturesLeft = 14
     private var kept: [String: AppleToken] = [:]
+    var notificationsLeft = 3
+    let grants = GrantBook()
 
     init(_ simulation: Simulation, _ signing: SigningKeys) {
         self.signing = signing
@@ -60,6 +62,8 @@ final class Issuer: Service {
             }
             let document = JSON.write(JSONValue.object(["keys": .array(all)]))
             return ServiceResponse(json: String(decoding: document, as: UTF8.self))
+        case ("POST", "/auth/token"): return issueTokens(body)
+        case ("POST", "/auth/revoke"): return revoke(body)
         default: return ServiceResponse("404 Not Found", json: "{}")
         }
     }
@@ -88,14 +92,20 @@ final class Issuer: Service {
         if let nonce { claims["nonce"] = .string(nonce) }
         let id = kind == .unknownKey ? "KEY9" : key.id
         let header: JSONObject = ["kid": .string(id), "alg": kind == .unsigned ? "none" : "RS256"]
-        let input = "\(Base64URL.encode(JSON.write(header))).\(Base64URL.encode(JSON.write(claims)))"
         let signer = kind == .unknownKey || kind == .forged ? signing.issuer[signing.issuer.count - 1] : key.key
-        var signature: [UInt8] = []
-        if kind != .unsigned { signature = (try? signer.sign(Array(input.utf8))) ?? [] }
         return AppleToken(
-            text: "\(input).\(Base64URL.encode(signature))", subject: subject, kind: kind, keyID: id, nonce: nonce,
-            madeAt: now)
+            text: sign(header, claims, by: kind == .unsigned ? nil : signer), subject: subject, kind: kind, keyID: id,
+            nonce: nonce, madeAt: now)
     }
+
+    func sign(_ header: JSONObject, _ claims: JSONObject, by key: PrivateKey?) -> String {
+        let input = "\(Base64URL.encode(JSON.write(header))).\(Base64URL.encode(JSON.write(claims)))"
+        let signature = (try? key?.sign(Array(input.utf8))) ?? []
+        return "\(input).\(Base64URL.encode(signature))"
+    }
+
+    /// The next token of a user is a new one.
+    func forget(_ subject: String) { kept["\(AppleToken.Kind.good.rawValue) \(subject)"] = nil }
 }
 
 /// An identity token.

@@ -26,6 +26,10 @@ struct Violation: Error, Sendable {
 /// A session as its client knows it.
 final class Session {
     let subject: String
+    /// With its provider.
+    var identity = ""
+    /// When its login was sent.
+    let askedAt: Int64
     let id: String
     let origin: Int
     let incarnation: Int
@@ -43,14 +47,24 @@ final class Session {
     /// Whether a refresh is under way, or its response was lost.
     var isRefreshing = false
 
-    init(subject: String, origin: Exchange, at time: Int64, _ tokens: Tokens) {
+    init(
+        subject: String, id: String, origin: Exchange, at time: Int64,
+        access: (token: String, from: Int64, until: Int64), refresh: String
+    ) {
         self.subject = subject
-        id = tokens.session
+        self.id = id
         self.origin = origin.gateway
         incarnation = origin.incarnation
+        askedAt = origin.sentAt
         startedAt = time
-        access = [tokens.valid(since: origin.sentAt, until: time)]
-        refreshTokens = [RefreshToken(tokens.refresh)]
+        self.access = [access]
+        refreshTokens = [RefreshToken(refresh)]
+    }
+
+    convenience init(subject: String, origin: Exchange, at time: Int64, _ tokens: Tokens) {
+        self.init(
+            subject: subject, id: tokens.session, origin: origin, at: time,
+            access: tokens.valid(since: origin.sentAt, until: time), refresh: tokens.refresh)
     }
 }
 
@@ -59,6 +73,8 @@ final class RefreshToken {
     let text: String
     /// When it was first sent.
     var firstUse: Int64?
+    /// When a request with it had succeeded; of cookies.
+    var confirmedUse: Int64?
     /// The refresh token that it was exchanged for.
     var successor: String?
 
@@ -143,12 +159,15 @@ final class Ledger {
     var sessions: [Session] = []
     var responses: [Int: Int] = [:]
     let logins: LoginBook
+    let accounts: AccountBook
+    var endings: [Ending] = []
     /// Whether lines of the access log may be missing: of gateways that were killed or could not write, by incarnation.
     var mayLoseLines: Set<Int> = []
 
     init(_ simulation: Simulation) {
         self.simulation = simulation
         logins = LoginBook(simulation)
+        accounts = AccountBook(simulation)
     }
 
     /// Prints what happened to a session.
@@ -231,8 +250,11 @@ final class Ledger {
         case .nothing, .wrong:
             violate(.identity, "request \(exchange.number) \(exchange.sent) proved nothing, and was \(subject)")
         case .direct(let proved):
-            if proved != subject {
-                violate(.identity, "request \(exchange.number) proved \(proved), and was \(subject)")
+            if let wrong = accounts.observe(proved, as: subject, sentAt: exchange.sentAt) {
+                violate(.identity, "in request \(exchange.number), \(wrong)")
+            }
+            if accounts.isGone(subject, at: exchange.sentAt) {
+                violate(.deletion, "request \(exchange.number) was \(subject), which was deleted")
             }
         case .session(let session):
             if session.subject != subject {
@@ -286,7 +308,7 @@ final class Ledger {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
         guard !simulation.mayForget(session) else { return }
         guard simulation.machine.now <= exchange.timelyUntil, let newest = session.access.last,
-            newest.from > simulation.machine.now
+            newest.from > simulation.machine.now + simulation.plan.skew
         else { return }
         tell(session)
         violate(

@@ -53,7 +53,15 @@ struct Plan {
             faults.append(
                 PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, store: store, &random))
         }
-        faults += callers.faults(seed: seed, calm: calm)
+        faults += callers.faults(seed: seed, calm: calm, gateways: gateways)
+    }
+
+    /// By how much clocks differ at most, in nanoseconds.
+    var skew: Int64 {
+        faults.reduce(0) { sum, fault in
+            if case .clockJumps(_, let time) = fault.kind { return sum + abs(time) }
+            return sum
+        }
     }
 
     /// The configuration of a gateway.
@@ -65,9 +73,10 @@ struct Plan {
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
               timeouts: {drain: 3s, idle: 8s}
-            admin: {address: "10.0.0.\(gateway):9901", metrics: open}
+            admin: {address: "10.0.0.\(gateway):9901", metrics: open, token_file: admin.token}
             store: {url: "\(url)"}
-            sessions: {access_ttl: \(accessTime / 1_000_000_000)s, cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: 1000}
+            \(callers.accounts)
+            sessions: {access_ttl: \(callers.hasBrowsers ? "8s" : "\(accessTime / 1_000_000_000)s"), cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: \(callers.sessionsPerSubject)}
             providers:
               password: {kind: password, users: "htpasswd:users"}
             \(callers.providerBlocks)
@@ -137,7 +146,9 @@ struct PlannedFault {
         case redisLosesAll
         case clockJumps(Int, Int64)
         case issuerFails(ServiceFault)
+        case weChatFails(ServiceFault)
         case keysRotate
+        case diskFails(Int, Int32)
     }
 
     let kind: Kind

@@ -14,9 +14,11 @@ final class Simulation {
     private(set) var gateways: [Gateway] = []
     private(set) var upstreams: [Upstream] = []
     private(set) var clients: [Client] = []
+    private var readers: [EventReader] = []
     /// Apple.
     private(set) var issuer: Issuer!
     private(set) lazy var limits = LimitChecks(self)
+    private(set) var weChat: WeChat!
     var incarnations = 0
     /// Gateways whose process the driver is to start.
     var starting: [Gateway] = []
@@ -33,8 +35,10 @@ final class Simulation {
         redis = RedisServers(self)
         upstreams = (0..<plan.upstreams).map { Upstream(self, $0) }
         issuer = Issuer(self, keys)
+        weChat = WeChat(self)
         gateways = (1...plan.gateways).map { Gateway(self, $0) }
         write("users", plan.usersFile)
+        for file in plan.callers.files { write(file.name, file.text) }
         for gateway in gateways {
             write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, store: redis.url))
         }
@@ -83,15 +87,22 @@ final class Simulation {
         guard drive(until: { self.gateways.allSatisfy(\.isServing) }, within: 30, "started") else { return failure }
         clients = plan.clients.enumerated().map { Client(self, $0, requests: $1) }
         for client in clients { client.start() }
+        readers = (0..<plan.callers.readers).map { EventReader(self, $0) }
+        for reader in readers { reader.start() }
         for fault in plan.faults { machine.at(fault.at) { [self] in strike(fault) } }
         guard drive(until: { self.machine.now >= self.plan.calm }, within: 100, "faults over") else { return failure }
         guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
         probe()
         guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
         guard drive(until: { false }, within: 5, nil) else { return failure }
+        for reader in readers { reader.stop() }
         limits.finish()
         guard drive(until: { self.limits.isDone }, within: 60, "given slots") else { return failure }
         guard drive(until: { false }, within: 14, nil) else { return failure }
+        guard drive(until: { self.issuer.unrevoked == nil }, within: 400, nil) else { return failure }
+        if let left = issuer.unrevoked { ledger.violate(.deletion, "\(left), was not revoked") }
+        probeEnded()
+        guard drive(until: { self.probes == 0 }, within: 60, "probed again") else { return failure }
         checkBounds()
         let bounds = Bounds(self)
         guard drive(until: { bounds.isDone }, within: 20, "measured") else { return failure }
@@ -173,6 +184,11 @@ final class Simulation {
         case .redisLosesAll: redis.lose()
         case .clockJumps(let index, let time): gateways[index].process.clockOffset += time
         case .issuerFails(let kind): issuer.strike(kind, for: fault.duration)
+        case .diskFails(let index, let error):
+            let process = gateways[index].process
+            process.diskError = error
+            machine.after(fault.duration) { process.diskError = 0 }
+        case .weChatFails(let kind): weChat.strike(kind, for: fault.duration)
         case .keysRotate: issuer.rotate(keepingFor: fault.duration * 4)
         case .storm:
             machine.network.weather.reset = 30
@@ -181,13 +197,13 @@ final class Simulation {
     }
 
     private func restart(_ gateway: Gateway, by signal: Int32) {
-        guard !gateway.process.isDead, gateway.isServing, !gateway.wantsRestart else { return }
+        guard !gateway.process.isDead, gateway.isServing, !gateway.wantsRestart, mayRestart else { return }
         gateway.wantsRestart = true
         if signal == SIGKILL {
             ledger.mayLoseLines.insert(gateway.incarnation)
             machine.kill(gateway.process)
         } else {
-            machine.signal(gateway.process, Int(signal))
+            machine.signal(gateway.process, Int(SIGTERM))
         }
     }
 
@@ -220,6 +236,23 @@ final class Simulation {
             }
         }
         connection.send(exchange, fields: [], parts: [], pauses: [], cut: nil)
+    }
+
+    /// What was deleted does not work any more.
+    private func probeEnded() {
+        for session in ledger.accounts.deletions.flatMap(\.sessions).filter({ $0.end != nil }).suffix(3) {
+            guard let token = session.access.last?.token else { continue }
+            probes += 1
+            let gateway = gateways[0]
+            let exchange = ledger.open(
+                gateway: gateway, method: "GET", path: "/me/", proof: .session(session), needsProof: true)
+            let connection = ClientConnection(self, gateway, from: Address(251, 1000 + probes))
+            exchange.done = { [self] _ in
+                probes -= 1
+                connection.close()
+            }
+            connection.send(exchange, fields: ["Authorization: Bearer \(token)"], parts: [], pauses: [], cut: nil)
+        }
     }
 
     private func checkBounds() {

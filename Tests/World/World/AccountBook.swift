@@ -1,0 +1,168 @@
+import WorldMachine
+
+/// Whose account is whose: what the responses of logins and the identities at upstreams say, and what follows from it.
+final class AccountBook {
+    /// A deletion that a client asked for.
+    final class Deletion {
+        let subject: String
+        let askedAt: Int64
+        /// When it was acknowledged.
+        var acknowledgedAt: Int64?
+        /// Sessions that end with it.
+        let sessions: [Session]
+
+        /// Whether identities may have left the account after a time, or shortly before.
+        func mayEndAfter(_ time: Int64) -> Bool { (acknowledgedAt ?? .max / 2) + 100_000_000_000 > time }
+
+        init(_ subject: String, at time: Int64, sessions: [Session]) {
+            self.subject = subject
+            askedAt = time
+            self.sessions = sessions
+        }
+    }
+
+    unowned let simulation: Simulation
+    /// The account of an identity, and the identity of an account.
+    private var current: [String: String] = [:]
+    private var owners: [String: String] = [:]
+    private(set) var deletions: [Deletion] = []
+    /// When a login of an identity was last sent.
+    private(set) var lastLogins: [String: Int64] = [:]
+    private var logins: [String: [Int64]] = [:]
+    /// When users have withdrawn their consent.
+    private(set) var revocations: [String: Int64] = [:]
+
+    init(_ simulation: Simulation) { self.simulation = simulation }
+
+    private var hasAccounts: Bool { simulation.plan.callers.hasAccounts }
+    private var now: Int64 { simulation.machine.now }
+
+    /// Whether an identity was seen as a subject that is its own.
+    /// - Parameter time: when the request was sent.
+    /// - Returns: what is wrong.
+    func observe(_ identity: String, as subject: String, sentAt time: Int64) -> String? {
+        guard hasAccounts else { return identity == subject ? nil : "\(identity) was \(subject)" }
+        guard subject.hasPrefix("usr_") else { return "\(identity) was \(subject), which is no account" }
+        if let owner = owners[subject], owner != identity { return "\(identity) was \(subject), which is \(owner)'s" }
+        let old = current[identity]
+        if let old, old != subject {
+            guard let deletion = lastDeletion(of: old) else { return "\(identity) was \(old), and is \(subject)" }
+            // An old view of it, of a request that was sent before.
+            if owners[subject] != nil, deletion.askedAt < time { return "\(identity) is \(subject) again" }
+        }
+        owners[subject] = identity
+        if lastDeletion(of: subject) == nil || old == nil { current[identity] = subject }
+        return nil
+    }
+
+    /// Whether an identity may have left its account since a credential of it was issued, or shortly before.
+    func hasLeft(_ identity: String, since time: Int64) -> Bool {
+        (revocations[identity] ?? .min / 2) + 3_000_000_000 + simulation.plan.skew > time
+            || deletions.contains { $0.mayEndAfter(time - simulation.plan.skew) && owners[$0.subject] == identity }
+    }
+
+    /// Whether a login that was sent at a time may have been overtaken by the end of its account, or have come before it
+    /// by a clock that is late.
+    func mayOvertake(_ identity: String, since time: Int64) -> Bool {
+        deletions.contains { deletion in
+            guard owners[deletion.subject] == identity else { return false }
+            let grace: Int64 = simulation.plan.skew == 0 && simulation.wasQuiet(from: deletion.askedAt) ? 1 : 100
+            return (deletion.acknowledgedAt ?? .max / 2) + grace * 1_000_000_000 > time
+        }
+    }
+
+    func lastDeletion(of subject: String) -> Deletion? { deletions.last { $0.subject == subject } }
+
+    /// Whether an account's end was acknowledged for long enough that nothing of it works.
+    func isGone(_ subject: String, at time: Int64) -> Bool {
+        deletions.contains { deletion in
+            guard deletion.subject == subject, let end = deletion.acknowledgedAt else { return false }
+            return time > end + (simulation.wasQuiet(from: deletion.askedAt) ? 20_000_000_000 : 100_000_000_000)
+                + simulation.plan.skew
+        }
+    }
+
+    // MARK: Logins
+
+    /// A login is sent: it may end a session beyond the most that a subject may have.
+    func sends(_ identity: String) {
+        lastLogins[identity] = now
+        logins[identity, default: []].append(now)
+        for session in simulation.ledger.sessions where session.identity == identity { lookForEviction(session) }
+    }
+
+    /// Others may be begun after a session, of logins that were sent shortly before, too.
+    private func lookForEviction(_ session: Session) {
+        let others = logins[session.identity, default: []].filter { $0 > session.askedAt - 15_000_000_000 }
+        if others.count > simulation.plan.callers.sessionsPerSubject { session.endAsked = session.endAsked ?? now }
+    }
+
+    /// A login has begun a session.
+    func begun(_ session: Session, _ exchange: Exchange) {
+        if let wrong = observe(session.identity, as: session.subject, sentAt: exchange.sentAt) {
+            simulation.ledger.violate(.identity, "in the login \(exchange.number), \(wrong)")
+        }
+        lookForEviction(session)
+        if isGone(session.subject, at: exchange.sentAt) {
+            simulation.ledger.violate(
+                .deletion, "login \(exchange.number) began a session of \(session.subject), which was deleted")
+        }
+        // It may have begun before an end of all of them, or after it; and what a deletion left to be done ends it, too.
+        if lastDeletion(of: session.subject) != nil
+            || simulation.ledger.endings.contains(where: {
+                $0.subject == session.subject && $0.until > exchange.sentAt
+            })
+        {
+            session.endAsked = now
+            session.isUnsure = true
+        }
+    }
+
+    // MARK: Ends
+
+    /// The account of an identity, as far as it is known.
+    func account(of identity: String) -> String? { current[identity] }
+
+    /// A user is about to withdraw the consent.
+    func revoked(_ identity: String) { revocations[identity] = now }
+
+    func askRevocation(of subject: String) -> [Session] {
+        simulation.ledger.endings.append(Ledger.Ending(subject: subject))
+        return askEnd(of: subject)
+    }
+
+    /// Everything of a subject is asked to end.
+    func askEnd(of subject: String, _ provider: String? = nil) -> [Session] {
+        let sessions = simulation.ledger.sessions.filter {
+            $0.subject == subject && (provider == nil || $0.identity.hasPrefix(provider ?? ""))
+        }
+        for session in sessions { session.endAsked = session.endAsked ?? now }
+        return sessions
+    }
+
+    /// Their end is acknowledged.
+    func end(_ sessions: [Session], _ exchange: Exchange) {
+        let isQuiet = simulation.plan.skew == 0 && simulation.wasQuiet(from: exchange.sentAt)
+        for session in sessions where session.end == nil {
+            if isQuiet {
+                session.end = (now, exchange.gateway, exchange.incarnation)
+            } else {
+                // At the latest when all faults have been over for a while.
+                session.end = (max(now, simulation.plan.calm) + 60_000_000_000 + simulation.plan.skew, 0, 0)
+            }
+        }
+    }
+
+    func askDeletion(of subject: String) -> Deletion {
+        let deletion = Deletion(subject, at: now, sessions: askEnd(of: subject))
+        deletions.append(deletion)
+        simulation.ledger.endings.append(Ledger.Ending(subject: subject))
+        return deletion
+    }
+
+    func acknowledge(_ deletion: Deletion, _ exchange: Exchange) {
+        deletion.acknowledgedAt = now
+        end(deletion.sessions, exchange)
+        simulation.ledger.closeEndings(of: deletion.subject)
+    }
+}
