@@ -77,23 +77,26 @@ package struct Account: Sendable, Equatable {
     package let isDisabled: Bool
     /// When the identity was revoked at its issuer, in milliseconds since 1970: older credentials are rejected.
     package let revokedAt: Int64?
-    /// Whether its deletion was requested, which a login takes back.
-    package let isBeingDeleted: Bool
+    /// Until when a login takes its requested deletion back, in milliseconds since 1970; `nil` without one.
+    package let deletionDue: Int64?
     /// Whether the account has, or once had, ``VersionedClaims``.
     package let hasClaims: Bool
 
     package init(
         subject: String, storedClaims: JSONObject, isNew: Bool, isDisabled: Bool = false, revokedAt: Int64? = nil,
-        isBeingDeleted: Bool = false, hasClaims: Bool = false
+        deletionDue: Int64? = nil, hasClaims: Bool = false
     ) {
         self.subject = subject
         self.storedClaims = storedClaims
         self.isNew = isNew
         self.isDisabled = isDisabled
         self.revokedAt = revokedAt
-        self.isBeingDeleted = isBeingDeleted
+        self.deletionDue = deletionDue
         self.hasClaims = hasClaims
     }
+
+    /// Whether its deletion was requested.
+    package var isBeingDeleted: Bool { deletionDue != nil }
 
     /// Whether a credential was issued before the identity was revoked, or may have been.
     package func isRevoked(issuedAt: UnixTime) -> Bool {

@@ -97,8 +97,10 @@ struct SessionCreation: Sendable {
         request.callerNote?.note(subject: account.subject, sessionID: nil)
         guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
         guard !account.isRevoked(issuedAt: issued) else { throw .credentialInvalid(.identityRevoked) }
-        if account.isBeingDeleted {
-            // Whoever signs in takes the requested deletion back.
+        if let due = account.deletionDue {
+            // Whoever signs in during the grace period takes the requested deletion back. After it the login has to wait
+            // until what was acknowledged is done, which an outage may have delayed.
+            guard setup.clock.unixMilliseconds < due else { throw .authUnavailable(.accountDeleted) }
             try await fromAccounts(await setup.life?.restore(account.subject))
         }
         return account

@@ -12,7 +12,8 @@ struct BoundSubject: Sendable {
     let isDisabled: Bool
     /// When the identity was revoked, or has left another account, in milliseconds since 1970.
     let revokedAt: Int64?
-    let isBeingDeleted: Bool
+    /// When the requested deletion of the account is due, in milliseconds since 1970.
+    let deletionDue: Int64?
     let hasClaims: Bool
     let claims: ClaimLayers
 
@@ -25,7 +26,7 @@ struct BoundSubject: Sendable {
         storedClaims = try row.object(4)
         isDisabled = try row.optionalInteger(5) != nil
         revokedAt = [try row.optionalInteger(6), try row.optionalInteger(12)].compactMap(\.self).max()
-        isBeingDeleted = try row.optionalInteger(7) != nil
+        deletionDue = try row.optionalInteger(7)
         hasClaims = try row.integer(8) > 0
         claims = try row.layers(9, 10, 11)
     }
@@ -35,7 +36,7 @@ struct BoundSubject: Sendable {
     func existing(_ changes: LoginClaims.Changes = LoginClaims.Changes()) -> Account {
         Account(
             subject: account, storedClaims: changes.stored ?? storedClaims, isNew: false, isDisabled: isDisabled,
-            revokedAt: revokedAt, isBeingDeleted: isBeingDeleted, hasClaims: hasClaims || changes.layers != nil)
+            revokedAt: revokedAt, deletionDue: deletionDue, hasClaims: hasClaims || changes.layers != nil)
     }
 }
 

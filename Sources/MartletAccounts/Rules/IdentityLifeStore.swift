@@ -27,10 +27,10 @@ package struct IdentityLifeStore: Sendable {
         return confirmed.confirmation
     }
 
-    /// Takes a pending deletion of an account back; `false` if there is none.
+    /// Takes a pending deletion of an account back; `false` if there is none, or if it is due.
     package func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool {
         guard TextRules.isKey(subject) else { return false }
-        let isRestored = try await engine.transact(life.restore(subject, try EventRecorder.Stamp(at: now)))
+        let isRestored = try await engine.transact(life.restore(subject, at: now, try EventRecorder.Stamp(at: now)))
         if isRestored { recorder.observers.signal() }
         return isRestored
     }

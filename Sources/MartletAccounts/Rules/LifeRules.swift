@@ -72,9 +72,9 @@ struct LifeRules: Sendable {
         }
     }
 
-    func restore(_ subject: String, _ stamp: EventRecorder.Stamp) -> TransactionStep<Bool> {
+    func restore(_ subject: String, at now: Int64, _ stamp: EventRecorder.Stamp) -> TransactionStep<Bool> {
         .run([Query(LifeStatement.lockDeletion, .text(subject))]) { results throws(AccountError) in
-            guard let row = results[0].first, try Deletion(row).isPending else { return .end(false) }
+            guard let row = results[0].first, try Deletion(row).isPending(before: now) else { return .end(false) }
             let queries =
                 [
                     Query(LifeStatement.restore, .text(subject)),
@@ -387,19 +387,23 @@ private struct Deletion {
     let reason: String?
     let deletedAt: Int64?
     let isAnnounced: Bool
-    private let requestedAt: Int64?
+    /// When it is due.
+    private let dueAt: Int64?
 
     init(_ row: Row) throws(AccountError) {
-        requestedAt = try row.optionalInteger(0)
+        dueAt = try row.optionalInteger(0)
         reason = try row.optionalText(1)
         deletedAt = try row.optionalInteger(2)
         isAnnounced = try row.optionalInteger(3) == 1
     }
 
     /// Whether no deletion was requested.
-    var isAbsent: Bool { requestedAt == nil && deletedAt == nil }
-    /// Whether a deletion was requested that can be taken back.
-    var isPending: Bool { requestedAt != nil && deletedAt == nil }
+    var isAbsent: Bool { dueAt == nil && deletedAt == nil }
+    /// Whether a deletion was requested that is not complete.
+    var isPending: Bool { dueAt != nil && deletedAt == nil }
+
+    /// Whether it can be taken back: once it is due, it is completed, however long that takes.
+    func isPending(before now: Int64) -> Bool { isPending && now < dueAt ?? now }
 }
 
 /// The last queries of a transaction, some of which add jobs.
