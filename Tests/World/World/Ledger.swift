@@ -337,7 +337,7 @@ final class Ledger {
             guard let id = exchange.head?.value("x-request-id"), !lines.contains(id) else { continue }
             // A connection that is rejected when it is accepted has made no request.
             let isOverload =
-                exchange.method == "HEAD" && exchange.status == 503
+                (exchange.method == "HEAD" || !exchange.isComplete) && exchange.status == 503
                 || String(decoding: exchange.responseBody, as: UTF8.self).contains("problem:overloaded")
             let incarnations = exchange.incarnation...max(exchange.incarnation, exchange.lastIncarnation)
             guard !isOverload, mayLoseLines.allSatisfy({ !incarnations.contains($0) }) else { continue }

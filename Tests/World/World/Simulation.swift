@@ -98,7 +98,7 @@ final class Simulation {
         for reader in readers { reader.stop() }
         limits.finish()
         guard drive(until: { self.limits.isDone }, within: 60, "given slots") else { return failure }
-        guard drive(until: { false }, within: 14, nil) else { return failure }
+        guard drive(until: { false }, within: 18, nil) else { return failure }
         guard drive(until: { self.issuer.unrevoked == nil }, within: 400, nil) else { return failure }
         if let left = issuer.unrevoked { ledger.violate(.deletion, "\(left), was not revoked") }
         probeEnded()
