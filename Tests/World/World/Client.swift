@@ -73,7 +73,8 @@ final class Client {
         if let apple, random.chance(300) { return apple.act(next) }
         guard let session, session.endAsked == nil, !isOver(session) else {
             if random.chance(600) { return login(next) }
-            if random.chance(200) { return malformed(next) }
+            if random.chance(150) { return malformed(next) }
+            if random.chance(100) { return flood(next) }
             return random.chance(700) ? visit("/pub/", next) : wrong(next)
         }
         switch random.below(100) {
@@ -91,8 +92,8 @@ final class Client {
             end(session, next)
         case 85..<89: useEnded(next)
         case 89..<92: wrong(next)
-        case 92..<95: several(next)
-        case 95: flood(next)
+        case 92..<94: several(next)
+        case 94, 95: flood(next)
         case 96..<98: malformed(next)
         default: list(session, next)
         }

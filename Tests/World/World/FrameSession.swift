@@ -129,12 +129,6 @@ final class FrameSession {
     /// Whether nothing will come or go any more.
     var isOver: Bool { nghttp2_session_want_read(handle) == 0 && nghttp2_session_want_write(handle) == 0 }
 
-    /// Whether another request may be sent now.
-    var hasRoom: Bool {
-        nghttp2_session_check_request_allowed(handle) != 0
-            && bodies.count < nghttp2_session_get_remote_settings(handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-    }
-
     // MARK: Frames
 
     private func withList<Result>(

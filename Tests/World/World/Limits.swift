@@ -77,29 +77,43 @@ final class LimitChecks {
                 .bounds, "\(others.count) requests were under way at \(one.seenAt): \(others.map(\.number))")
         }
         for gateway in simulation.gateways {
-            for index in 0..<simulation.plan.concurrency { probe(gateway, index) }
+            for index in 0..<simulation.plan.concurrency { probe(gateway, index, rounds: 3) }
         }
     }
 
-    private func probe(_ gateway: Gateway, _ index: Int) {
+    /// - Parameter rounds: how often, so that slots which were taken here have to come back, too.
+    private func probe(_ gateway: Gateway, _ index: Int, rounds: Int) {
         waiting += 1
         let exchange = simulation.ledger.open(
             gateway: gateway, method: "GET", path: "/narrow/", proof: .nothing, needsProof: false)
-        let connection = ClientConnection(simulation, gateway, from: Address(252, 1000 + index))
+        let connection = ClientConnection(simulation, gateway, from: Address(252, 1000 + index * 10 + rounds))
         exchange.done = { [self] exchange in
             waiting -= 1
             connection.close()
-            guard exchange.status == 503, exchange.head?.value("x-world") == nil else { return }
-            simulation.ledger.violate(.bounds, "slots of gateway \(gateway.index) have not come back")
+            if exchange.status == 503, exchange.head?.value("x-world") == nil {
+                simulation.ledger.violate(.bounds, "slots of gateway \(gateway.index) have not come back")
+            }
+            guard rounds > 1 else { return }
+            waiting += 1
+            // The slot of a client that was served is free a moment later.
+            simulation.machine.after(2_000_000_000) { [self] in
+                waiting -= 1
+                probe(gateway, index, rounds: rounds - 1)
+            }
         }
         connection.send(exchange, fields: [], parts: [], pauses: [], cut: nil)
     }
 }
 
+extension Exchange {
+    /// How long an upstream takes for it, so that several are under way at a time, in milliseconds.
+    func slowness(_ random: inout SeededRandom) -> Int { path.hasPrefix("/narrow/") ? random.within(0...600) : 0 }
+}
+
 extension Client {
     /// More than limits allow.
     func flood(_ next: @escaping (Exchange?) -> Void) {
-        let path = random.pick(["/here/", "/everywhere/", "/narrow/"])
+        let path = random.pick(["/here/", "/everywhere/", "/narrow/", "/narrow/"])
         let count = random.within(2...12)
         var left = count
         // On one connection of HTTP/1 they are served one after the other.

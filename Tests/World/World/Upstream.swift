@@ -111,7 +111,8 @@ final class UpstreamConnection {
     private func respond() {
         guard let head, let exchange else { return }
         let (body, isHead) = (self.body, head.method == "HEAD")
-        let delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        var delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        delay += exchange.slowness(&random)
         if exchange.path.hasPrefix("/ws/") || exchange.path.hasPrefix("/sse/") {
             if !random.chance(simulation.plan.failures) { return beginLong(exchange, after: delay) }
             exchange.down = Flow()

@@ -72,7 +72,8 @@ final class UpstreamStreams {
         case .head(let id, let fields, let isEnd):
             if let request = requests[id] {
                 simulation.ledger.checkTrailer(fields, of: request.exchange)
-            } else {
+            } else if fields.contains(where: { $0.name == ":method" }) {
+                // Without a method it is the trailer of a request that was not taken; nghttp2 rejects other heads.
                 begin(id, fields)
             }
             if isEnd { end(id) }
@@ -106,7 +107,8 @@ final class UpstreamStreams {
     private func end(_ id: Int32) {
         guard let request = requests[id] else { return }
         simulation.ledger.checkBody(request.body, isWhole: true, of: request.exchange)
-        let delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        var delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
+        delay += request.exchange.slowness(&random)
         simulation.machine.at(max(isHanging(), simulation.machine.now + Int64(delay) * 1_000_000)) { [weak self] in
             self?.respond(id, request)
         }
