@@ -114,7 +114,8 @@ extension Client {
             let isLate = age > simulation.plan.graceTime + 5_000_000_000 + simulation.plan.skew
             let isTimely =
                 simulation.machine.now - first < simulation.plan.graceTime - simulation.plan.skew && isNewest
-                && !simulation.mayForget(session) && session.endAsked == asked && session.end == nil && !session.isUnsure
+                && !simulation.mayForget(session) && session.endAsked == asked && session.end == nil
+                && !session.isUnsure
             if exchange.status == 200, exchange.isComplete {
                 if isLate {
                     simulation.ledger.violate(
