@@ -98,11 +98,11 @@ final class Simulation {
         for reader in readers { reader.stop() }
         limits.finish()
         guard drive(until: { self.limits.isDone }, within: 60, "given slots") else { return failure }
-        guard drive(until: { false }, within: 18, nil) else { return failure }
         guard drive(until: { self.issuer.unrevoked == nil }, within: 400, nil) else { return failure }
         if let left = issuer.unrevoked { ledger.violate(.deletion, "\(left), was not revoked") }
         probeEnded()
         guard drive(until: { self.probes == 0 }, within: 60, "probed again") else { return failure }
+        guard drive(until: { false }, within: 18, nil) else { return failure }
         checkBounds()
         let bounds = Bounds(self)
         guard drive(until: { bounds.isDone }, within: 20, "measured") else { return failure }
