@@ -39,8 +39,7 @@ extension Carrier {
         }
         defer { exchange.responseBody += bytes }
         guard exchange.head?.value("x-world") != nil else { return }
-        let sent = exchange.body.dropFirst(exchange.responseBody.count)
-        if sent.count < bytes.count || !sent.prefix(bytes.count).elementsEqual(bytes) {
+        if !exchange.sends(bytes, at: exchange.responseBody.count) {
             simulation.ledger.violate(.body, "request \(exchange.number) got back other bytes than it sent")
         }
     }

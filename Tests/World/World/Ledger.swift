@@ -148,6 +148,14 @@ final class Exchange {
     }
 
     var status: Int { head?.status ?? 0 }
+
+    /// Whether its body has these bytes there.
+    func sends(_ bytes: [UInt8], at offset: Int) -> Bool {
+        offset + bytes.count <= body.count
+            && body.withUnsafeBytes { all in bytes.withUnsafeBytes { all[offset...].prefix($0.count).elementsEqual($0) }
+            }
+    }
+
     var code: String { head?.value("x-world-code") ?? "" }
 }
 

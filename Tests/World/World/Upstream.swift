@@ -65,9 +65,6 @@ final class UpstreamConnection {
     private var exchange: Exchange?
     private var head: MessageHead?
     private var body: [UInt8] = []
-    /// Responses are sent in order, one after the other.
-    private var isBusy = false
-    private var waiting: [() -> Void] = []
     private var tunnel: UpstreamTunnel?
     var isHanging: () -> Int64 = { 0 }
 
@@ -83,11 +80,13 @@ final class UpstreamConnection {
             switch piece {
             case .head(let head): begin(head)
             case .body(let part):
+                if let exchange { simulation.ledger.checkBody(part, at: body.count, of: exchange) }
                 body += part
-                checkBody(isWhole: false)
             case .end(let trailer):
-                if let exchange { simulation.ledger.checkTrailer(trailer, of: exchange) }
-                checkBody(isWhole: true)
+                if let exchange {
+                    simulation.ledger.checkTrailer(trailer, of: exchange)
+                    simulation.ledger.checkBodyEnd(body.count, of: exchange)
+                }
                 respond()
             case .invalid(let reason):
                 simulation.ledger.violate(.oneResponse, "an upstream got a malformed request: \(reason)")
@@ -102,10 +101,6 @@ final class UpstreamConnection {
         if head.value("expect") != nil, random.chance(500) { peer.send("HTTP/1.1 100 Continue\r\n\r\n") }
         // Some respond, or leave, before they have read the body.
         if random.chance(simulation.plan.rudeness) { peer.abort() }
-    }
-
-    private func checkBody(isWhole: Bool) {
-        if let exchange { simulation.ledger.checkBody(body, isWhole: isWhole, of: exchange) }
     }
 
     private func respond() {
@@ -199,18 +194,20 @@ final class UpstreamConnection {
 }
 
 extension Ledger {
-    /// An upstream has got so much of a body.
-    func checkBody(_ body: [UInt8], isWhole: Bool, of exchange: Exchange) {
-        let sent = exchange.body
-        let isRight =
-            body.count <= sent.count && sent.starts(with: body)
-            && (!isWhole || (body.count == sent.count && exchange.isWhole))
-        if !isRight {
-            violate(
-                .body,
-                "an upstream got \(body.count) bytes of request \(exchange.number), which sends \(sent.count)"
-                    + (isWhole ? " and ends" : ""))
+    /// An upstream has got a part of a body.
+    func checkBody(_ part: [UInt8], at offset: Int, of exchange: Exchange) {
+        if !exchange.sends(part, at: offset) {
+            violate(.body, "an upstream got other bytes of request \(exchange.number) than it sends, from \(offset) on")
         }
+    }
+
+    /// An upstream has got a body to its end.
+    func checkBodyEnd(_ count: Int, of exchange: Exchange) {
+        guard count != exchange.body.count || !exchange.isWhole else { return }
+        violate(
+            .body,
+            "an upstream got \(count) bytes of request \(exchange.number) as if they were all, of \(exchange.body.count)"
+                + (exchange.isWhole ? "" : ", which its client did not send to the end"))
     }
 
     /// Trailers carry no identity.

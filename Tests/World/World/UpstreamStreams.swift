@@ -80,8 +80,8 @@ final class UpstreamStreams {
         case .data(let id, let bytes, let isEnd):
             session.consumed(bytes.count, of: id)
             if let request = requests[id] {
+                simulation.ledger.checkBody(bytes, at: request.body.count, of: request.exchange)
                 request.body += bytes
-                simulation.ledger.checkBody(request.body, isWhole: false, of: request.exchange)
                 if random.chance(simulation.plan.rudeness / 8) { session.reset(id, random.pick([2, 7, 8, 11])) }
             }
             if isEnd { end(id) }
@@ -106,7 +106,7 @@ final class UpstreamStreams {
 
     private func end(_ id: Int32) {
         guard let request = requests[id] else { return }
-        simulation.ledger.checkBody(request.body, isWhole: true, of: request.exchange)
+        simulation.ledger.checkBodyEnd(request.body.count, of: request.exchange)
         var delay = random.chance(simulation.plan.slowness) ? random.within(100...4000) : random.within(0...20)
         delay += request.exchange.slowness(&random)
         simulation.machine.at(max(isHanging(), simulation.machine.now + Int64(delay) * 1_000_000)) { [weak self] in
