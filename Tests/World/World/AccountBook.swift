@@ -46,6 +46,8 @@ final class AccountBook {
         if let owner = owners[subject], owner != identity { return "\(identity) was \(subject), which is \(owner)'s" }
         let old = current[identity]
         if let old, old != subject {
+            // A response that is late: its account was deleted since it was asked for.
+            if let deletion = lastDeletion(of: subject), deletion.acknowledgedAt ?? .max > time { return nil }
             guard let deletion = lastDeletion(of: old) else { return "\(identity) was \(old), and is \(subject)" }
             // An old view of it, of a request that was sent before.
             if owners[subject] != nil, deletion.askedAt < time { return "\(identity) is \(subject) again" }
