@@ -40,7 +40,7 @@ extension Ledger {
         }
         // A complete request that waits for its response was allowed; what follows a head is looked at.
         let begun = exchange.headAt > 0 ? exchange.headAt : simulation.machine.now
-        if time > max(exchange.expires, begun) + Self.afterlife {
+        if time > max(exchange.expires, begun) + Self.afterlife + simulation.plan.skew {
             violate(
                 .revocation,
                 "request \(exchange.number) passed bytes \(direction) of \((time - exchange.expires) / 1_000_000) ms after "
