@@ -111,6 +111,8 @@ final class Exchange {
     /// Whether its head must be rejected, or it stands behind one that must be.
     var isMalformed = false
     var state = State.sent
+    /// Until when its access token is valid at least.
+    private(set) var validUntil = Int64.max
     /// Until when it is a repetition that gets the same; later it ends its session.
     var timelyUntil = Int64.max
     /// The fields that it was sent with.
@@ -145,6 +147,7 @@ final class Exchange {
         self.proof = proof
         self.needsProof = needsProof
         sentAt = time
+        if case .session(let session) = proof, path != "/auth/refresh" { validUntil = session.access.last?.from ?? 0 }
     }
 
     var status: Int { head?.status ?? 0 }
@@ -315,8 +318,8 @@ final class Ledger {
     private func checkRejection(_ exchange: Exchange) {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
         guard !simulation.mayForget(session) else { return }
-        guard simulation.machine.now <= exchange.timelyUntil, let newest = session.access.last,
-            newest.from > simulation.machine.now + simulation.plan.skew
+        guard simulation.machine.now <= exchange.timelyUntil,
+            exchange.validUntil > simulation.machine.now + simulation.plan.skew
         else { return }
         tell(session)
         violate(
