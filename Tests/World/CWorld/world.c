@@ -44,7 +44,6 @@ struct thread {
 };
 static struct thread threads[MOST_THREADS];
 
-int world_thread(void) { return number; }
 void world_enter(void) { selector = BLOCK; }
 void world_leave(void) { selector = ALLOW; }
 

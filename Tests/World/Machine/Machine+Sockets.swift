@@ -94,7 +94,7 @@ extension Machine {
         case .connecting: return -Int(EALREADY)
         case .connected: return -Int(EISCONN)
         case .refused: return -Int(ECONNREFUSED)
-        case .new, .listening: break
+        case .new: break
         }
         let client = stream.bound ?? Address(host: process.host, port: network.nextPort())
         stream.link = Link(client: client, server: address)

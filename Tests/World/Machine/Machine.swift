@@ -283,7 +283,7 @@ package final class Machine {
 extension Machine: @unchecked Sendable {}
 
 /// A kind of system call that fails where the world wants it.
-package enum Fault: Hashable, Sendable { case socket, accept, pollerControl, write }
+package enum Fault: Hashable, Sendable { case socket, accept }
 
 /// What happens at a time.
 enum Event {

@@ -2,7 +2,7 @@ import CLinux
 
 /// One side of a connection: of TCP, or of a Unix socket.
 package final class Stream: File {
-    enum State { case new, connecting, connected, refused, listening }
+    enum State { case new, connecting, connected, refused }
 
     var link: Link
     let isServer: Bool
@@ -41,7 +41,7 @@ package final class Stream: File {
 
     override var ready: Ready {
         switch state {
-        case .new, .listening: return [.output, .hangUp]
+        case .new: return [.output, .hangUp]
         case .connecting: return []
         case .refused: return [.input, .output, .error, .hangUp, .readHangUp]
         case .connected: break
@@ -86,7 +86,7 @@ package final class Stream: File {
         case .connected: break
         case .connecting: return -Int(EAGAIN)
         case .refused: return -Int(ECONNREFUSED)
-        case .new, .listening: return -Int(ENOTCONN)
+        case .new: return -Int(ENOTCONN)
         }
         if isReset, inbox.count == 0 {
             if hasReportedReset { return 0 }
@@ -123,7 +123,7 @@ package final class Stream: File {
         case .connected: break
         case .connecting: return -Int(EAGAIN)
         case .refused: return -Int(EPIPE)
-        case .new, .listening: return -Int(ENOTCONN)
+        case .new: return -Int(ENOTCONN)
         }
         if isReset, !hasReportedReset {
             hasReportedReset = true

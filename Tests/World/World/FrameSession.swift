@@ -117,6 +117,17 @@ final class FrameSession {
         }
     }
 
+    /// Sends what can be sent and handles what has happened, until there is nothing of either.
+    func exchange(with peer: Peer, _ handle: (FrameEvent) -> Void) {
+        while !peer.hasEnded {
+            let bytes = output()
+            if !bytes.isEmpty { peer.send(bytes) }
+            let events = takeEvents()
+            if bytes.isEmpty, events.isEmpty { break }
+            for event in events { handle(event) }
+        }
+    }
+
     /// What has happened since the last call.
     func takeEvents() -> [FrameEvent] {
         defer { events = [] }

@@ -151,13 +151,7 @@ final class HTTP2Connection: Carrier {
 
     /// Sends what can be sent, and looks at what has happened.
     private func flush() {
-        while !peer.hasEnded {
-            let output = session.output()
-            if !output.isEmpty { peer.send(output) }
-            let events = session.takeEvents()
-            if output.isEmpty, events.isEmpty { break }
-            for event in events { handle(event) }
-        }
+        session.exchange(with: peer) { handle($0) }
         guard !peer.hasEnded, session.isOver else { return }
         peer.close()
         ended()

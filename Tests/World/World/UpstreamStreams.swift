@@ -56,13 +56,7 @@ final class UpstreamStreams {
     }
 
     private func flush() {
-        while !peer.hasEnded {
-            let output = session.output()
-            if !output.isEmpty { peer.send(output) }
-            let events = session.takeEvents()
-            if output.isEmpty, events.isEmpty { break }
-            for event in events { handle(event) }
-        }
+        session.exchange(with: peer) { handle($0) }
         if !peer.hasEnded, session.isOver { peer.finish() }
     }
 

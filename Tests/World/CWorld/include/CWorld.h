@@ -32,14 +32,10 @@ int world_open(const struct world_kernel *kernel);
 // From here on, system calls of this thread go to the kernel; and no longer.
 void world_enter(void);
 void world_leave(void);
-// The number of the calling thread, or -1 for one that the world did not start.
-int world_thread(void);
 // Has another thread go on, until this one is to go on again.
 void world_turn(int thread);
 // A system call to Linux, with a negated errno.
 long world_system_call(long number, long a, long b, long c, long d, long e, long f);
-// Numbers of system calls that Swift cannot see.
-extern const long world_numbers[];
 // Where the program is loaded from; runs the program again without address randomization if it is randomized.
 int world_pin(char **arguments);
 
