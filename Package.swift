@@ -294,7 +294,7 @@ let machine: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .treatAllWarnings(as: .error),
-    .unsafeFlags(["-O"]),
+    .unsafeFlags(["-O", "-enforce-exclusivity=unchecked"]),
 ]
 
 /// The whole gateway in a simulated world.

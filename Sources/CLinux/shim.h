@@ -68,8 +68,11 @@ static inline void martlet_trim_heap(void) { malloc_trim(0); }
 
 // Direct system calls for the request path: the wrappers of the C library are cancellation points, which costs about
 // thirty instructions each, and our threads are never cancelled. Errors are reported in errno as usual.
+// A simulated world defines MARTLET_INDIRECT_CALLS: it takes the place of `syscall`.
 static inline long martlet_system_call(long number, long a, long b, long c, long d, long e, long f) {
-#if defined(__x86_64__) && !defined(__ILP32__)
+#if defined(MARTLET_INDIRECT_CALLS)
+    return syscall(number, a, b, c, d, e, f);
+#elif defined(__x86_64__) && !defined(__ILP32__)
     long result;
     register long fourth __asm__("r10") = d;
     register long fifth __asm__("r8") = e;
@@ -93,7 +96,7 @@ static inline long martlet_system_call(long number, long a, long b, long c, long
 #else
     return syscall(number, a, b, c, d, e, f);
 #endif
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ILP32__)
+#if !defined(MARTLET_INDIRECT_CALLS) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ILP32__)
     if (__builtin_expect(result < 0, 0)) {
         errno = (int)-result;
         return -1;

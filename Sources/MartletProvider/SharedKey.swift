@@ -11,13 +11,17 @@ package final class SharedKey: Sendable {
         /// The key before this one, by which values that are still valid may have been made.
         var previous: Secret?
         var checkedAt = MonotonicTime(nanoseconds: .min)
+        /// When the store last said what its key is.
+        var agreedAt = MonotonicTime(nanoseconds: .min)
     }
 
     private static let length = 32
     /// How long the store keeps the key, from its creation; after that a new key is created.
     private static let lifetime = Duration.seconds(30 * 86_400)
-    /// How often an instance compares its key with that of the store.
-    private static let checkInterval = Duration.seconds(60)
+    /// How often an instance compares its key with that of the store, which may have lost all data.
+    private static let checkInterval = Duration.seconds(5)
+    /// The same, where a value was not made by its key.
+    private static let shortestInterval = Duration.seconds(1)
 
     /// The maximum number of attempts to agree on a key: an attempt fails only if another instance succeeds.
     private static let rounds = 4
@@ -55,6 +59,15 @@ package final class SharedKey: Sendable {
         return key
     }
 
+    /// The key of the store, for a value that was not made by the cached one: that of another instance may be newer.
+    /// - Returns: `nil` if the keys were compared a moment ago.
+    /// - Throws: if the store is unavailable.
+    package func newer() async throws(StoreError) -> Secret? {
+        let now = clock.monotonicTime
+        let isDue = state.withLock { $0.agreedAt + Self.shortestInterval <= now }
+        return isDue ? try await agree() : nil
+    }
+
     /// Adopts the store's key, or stores one: its own if the store has lost it, otherwise a new one.
     @discardableResult
     private func agree() async throws(StoreError) -> Secret {
@@ -82,7 +95,7 @@ package final class SharedKey: Sendable {
     private func adopt(_ bytes: [UInt8]) -> Secret {
         let now = clock.monotonicTime
         return state.withLock { state in
-            state.checkedAt = now
+            (state.checkedAt, state.agreedAt) = (now, now)
             if let key = state.key {
                 guard !key.withBytes({ ConstantTime.areEqual($0, bytes) }) else { return key }
                 state.previous = key

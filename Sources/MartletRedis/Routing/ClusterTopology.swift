@@ -37,7 +37,7 @@ struct ClusterTopology: RedisTopology {
     init(seeds: [RedisURL.Address]) { self.seeds = seeds }
 
     var canChange: Bool { true }
-    var masters: [RedisURL.Address] { Array(map.masters) }
+    var masters: [RedisURL.Address] { map.masters }
     var unassigned: Int { hasMap ? map.unassigned : 0 }
     private var hasMap: Bool { maps > 0 }
 
@@ -126,7 +126,7 @@ struct ClusterTopology: RedisTopology {
         maps &+= 1
         let masters = map.masters
         // Something is still missing, so the map will change.
-        if !map.isComplete || !masters.isSubset(of: ready) { isOutdated = true }
+        if !map.isComplete || !masters.allSatisfy(ready.contains) { isOutdated = true }
         var actions = masters.sorted { $0.description < $1.description }.compactMap { open($0) }
         let others = opened.subtracting(masters)
         for node in unlisted.intersection(others) {

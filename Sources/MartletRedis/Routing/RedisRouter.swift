@@ -495,9 +495,10 @@ extension RedisRouter {
             guard let master = routing.node(of: slot), routing.isReady(master) else { return false }
             return changes.contains(slot, of: master)
         }
+        let isComplete = routing.unassigned == 0 && routing.masters.allSatisfy { routing.isReady($0) }
         repeats.changes.written(at: now) { keys in
             switch keys {
-            case .slot(let slot): routing.node(of: slot).map { routing.isReady($0) } ?? false
+            case .slot(let slot): isComplete || routing.node(of: slot).map { routing.isReady($0) } ?? false
             case .node(let node): routing.isReady(node) || !routing.masters.contains(node)
             case .all: routing.masters.allSatisfy { routing.isReady($0) }
             }

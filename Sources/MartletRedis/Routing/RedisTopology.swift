@@ -20,7 +20,7 @@ enum TopologyAction: Sendable, Equatable {
     case closeSentinel(RedisURL.Address)
     case ask(TopologyQuestion, RedisURL.Address)
     /// These slots have another node than before; `nil` for all.
-    case moved(Set<HashSlot>?)
+    case moved(SlotSet?)
     /// Sentinels agree on an older epoch than one of them, or all of them, had before.
     case epochLowered(from: Int64, to: Int64)
 }

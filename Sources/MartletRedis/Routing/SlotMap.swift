@@ -16,6 +16,8 @@ struct SlotMap: Sendable, Equatable {
     private var owners = [UInt16](repeating: SlotMap.noOwner, count: Int(HashSlot.count))
     /// Those that have slots, and those that had some.
     private var nodes: [Address] = []
+    /// How many slots each of them has.
+    private var counts: [Int] = []
 
     init() {}
 
@@ -26,34 +28,32 @@ struct SlotMap: Sendable, Equatable {
     }
 
     /// The nodes that have slots.
-    var masters: Set<Address> {
-        var used = Set(owners)
-        used.remove(SlotMap.noOwner)
-        return Set(used.map { nodes[Int($0)] })
-    }
-
+    var masters: [Address] { nodes.indices.filter { counts[$0] > 0 }.map { nodes[$0] } }
     /// Whether every slot has a node.
-    var isComplete: Bool { !owners.contains(SlotMap.noOwner) }
+    var isComplete: Bool { unassigned == 0 }
     /// The number of slots without a node.
-    var unassigned: Int { owners.count { $0 == SlotMap.noOwner } }
+    var unassigned: Int { owners.count - counts.reduce(0, +) }
 
     /// Assigns a slot.
     /// - Returns: `false` if there are too many nodes.
     @discardableResult
     mutating func assign(_ slot: HashSlot, to address: Address) -> Bool {
         guard let node = index(of: address) else { return false }
+        let former = owners[Int(slot.number)]
+        if former != SlotMap.noOwner { counts[Int(former)] -= 1 }
         owners[Int(slot.number)] = node
+        counts[Int(node)] += 1
         return true
     }
 
     /// The slots that have another node than in an earlier map.
-    func changes(since earlier: SlotMap) -> Set<HashSlot> {
+    func changes(since earlier: SlotMap) -> SlotSet {
         if nodes == earlier.nodes, owners == earlier.owners { return [] }
         // The same nodes may have other indices.
         let translated = earlier.nodes.map { node in
             nodes.firstIndex(of: node).map { UInt16($0) } ?? SlotMap.noOwner &- 1
         }
-        var changed: Set<HashSlot> = []
+        var changed = SlotSet()
         for (slot, old) in earlier.owners.enumerated() {
             let expected = old == SlotMap.noOwner ? old : translated[Int(old)]
             if owners[slot] != expected { changed.insert(HashSlot(UInt16(slot))) }
@@ -75,10 +75,12 @@ struct SlotMap: Sendable, Equatable {
         }
         guard let first = maps.first else { return }
         owners = first
-        guard maps.contains(where: { $0 != first }) else { return }
-        for slot in owners.indices where maps.contains(where: { $0[slot] != first[slot] }) {
-            owners[slot] = SlotMap.winner(maps.map { $0[slot] })
+        if maps.contains(where: { $0 != first }) {
+            for slot in owners.indices where maps.contains(where: { $0[slot] != first[slot] }) {
+                owners[slot] = SlotMap.winner(maps.map { $0[slot] })
+            }
         }
+        for owner in owners where owner != SlotMap.noOwner { counts[Int(owner)] += 1 }
     }
 
     /// The most frequent vote; an absent owner counts only if there is no other vote.
@@ -95,6 +97,7 @@ struct SlotMap: Sendable, Equatable {
         if let known = nodes.firstIndex(of: address) { return UInt16(known) }
         guard nodes.count < SlotMap.maximumNodes else { return nil }
         nodes.append(address)
+        counts.append(0)
         return UInt16(nodes.count - 1)
     }
 

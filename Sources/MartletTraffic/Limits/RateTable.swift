@@ -23,6 +23,7 @@ internal import Synchronization
     /// For each group, eight keys, then eight times; a key of 0 is an empty slot.
     private let words: UnsafeMutablePointer<Atomic<Int64>>
     private let wordCount: Int
+    private let filled = Atomic<Int>(0)
     private let takenOver = Atomic<Int>(0)
 
     /// - Parameter entries: the number of buckets, rounded up to whole groups.
@@ -44,14 +45,8 @@ internal import Synchronization
     /// The number of buckets.
     package var entries: Int { wordCount / 2 }
 
-    /// The number of keys that have a bucket; looks at all of them.
-    package var count: Int {
-        var count = 0
-        for start in stride(from: 0, to: wordCount, by: Self.wordsOfGroup) {
-            for slot in start..<(start + Self.groupSize) where key(slot) != 0 { count += 1 }
-        }
-        return count
-    }
+    /// The number of buckets that have a key; none ever loses its own without getting another.
+    package var count: Int { filled.load(ordering: .relaxed) }
 
     /// How many buckets another key has taken over before they were full.
     package var evictions: Int { takenOver.load(ordering: .relaxed) }
@@ -121,6 +116,7 @@ internal import Synchronization
                 expected: chosen.word, desired: key.word, ordering: .relaxed
             ).exchanged
             guard isClaimed else { continue }
+            if chosen.word == 0 { filled.add(1, ordering: .relaxed) }
             if chosen.fullCount == 0 { takenOver.add(1, ordering: .relaxed) }
             leaveOne(chosen.slot, rate, at: now)
             // The first slot with a key counts: another loop may have claimed one at the same moment.

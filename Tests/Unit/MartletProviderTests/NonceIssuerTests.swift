@@ -150,13 +150,25 @@ import Testing
         let before = try await old.make()
         try await store.partition(.keys, for: .gateway).remove("test:nonce-key")
         let new = issuer()
-        let foreign = try await new.make()
-        #expect(await use(foreign, at: old) == "rejected")
-        time.advance(61)
+        time.advance(6)
         _ = try await old.make()
         try await until { await use(try await old.make(), at: new) == "accepted" }
         #expect(await use(before, at: old) == "accepted")
         #expect(await use(try await new.make(), at: old) == "accepted")
+    }
+
+    @Test(arguments: [1, 6])
+    func `looks for a newer key, every second at most, before it rejects one`(seconds: Int64) async throws {
+        let old = issuer()
+        _ = try await old.make()
+        try await store.partition(.keys, for: .gateway).remove("test:nonce-key")
+        let foreign = try await issuer().make()
+        #expect(await use(foreign, at: old) == "rejected", "the keys were compared a moment ago")
+        time.advance(seconds)
+        store.isUnavailable.withLock { $0 = true }
+        #expect(await use(foreign, at: old) == "store.unavailable")
+        store.isUnavailable.withLock { $0 = false }
+        #expect(await use(foreign, at: old) == "accepted")
     }
 
     @Test(arguments: [[], [1], [UInt8](repeating: 1, count: 33)])

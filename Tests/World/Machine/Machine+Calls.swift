@@ -114,7 +114,7 @@ extension Machine {
         else { return -Int(EBADF) }
         let value = Int64(setting.it_value.tv_sec) * 1_000_000_000 + Int64(setting.it_value.tv_nsec)
         let interval = Int64(setting.it_interval.tv_sec) * 1_000_000_000 + Int64(setting.it_interval.tv_nsec)
-        timer.set(value == 0 ? nil : a[1] & 1 != 0 ? value : now + value, every: interval)
+        timer.set(value == 0 ? nil : a[1] & 1 != 0 ? value - past : now + value, every: interval)
         return 0
     }
 
@@ -129,7 +129,7 @@ extension Machine {
             var deadline = nanoseconds(at: a[3])
             if let time = deadline {
                 let isReal = a[1] & 0x100 != 0
-                deadline = a[1] & 0x7f == 0 ? now + time : isReal ? time - epoch - process.clockOffset : time
+                deadline = a[1] & 0x7f == 0 ? now + time : isReal ? time - epoch - process.clockOffset : time - past
             }
             futexes[UInt(bitPattern: a[0]), default: []].append(beginWait())
             return wait(until: deadline) ? 0 : -Int(ETIMEDOUT)

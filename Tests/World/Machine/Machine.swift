@@ -8,10 +8,15 @@ package final class Machine {
     /// The machine of this process.
     package nonisolated(unsafe) static var current: Machine?
 
+    /// When worlds begin, in nanoseconds.
+    private static let beginning: Int64 = 1_000_000_000
+
     package var random: SeededRandom
     package var trace = Trace()
-    /// Time since the machine was started, in nanoseconds.
-    package private(set) var now: Int64 = 1_000_000_000
+    /// The time of the world, in nanoseconds.
+    package private(set) var now = Machine.beginning
+    /// What the monotonic clock shows at 0: the time that former worlds have taken.
+    private(set) var past: Int64 = 0
     /// What the wall clock shows at 0, in nanoseconds since 1970.
     package var epoch: Int64 = 1_800_000_000_000_000_000
     package private(set) var systemCalls = 0
@@ -23,7 +28,7 @@ package final class Machine {
     /// Set when the world cannot go on.
     package private(set) var failure: String?
 
-    package let network: Network
+    package private(set) var network: Network
     let descriptors: Descriptors
     /// Where the files below `/world` are.
     package var folder = ""
@@ -36,9 +41,9 @@ package final class Machine {
     private var events = EventHeap()
     private var driverWait: Waiter?
 
-    package init(seed: UInt64) {
-        random = SeededRandom(seed: seed, part: "machine")
-        network = Network(SeededRandom(seed: seed, part: "network"))
+    package init() {
+        random = SeededRandom(seed: 0, part: "machine")
+        network = Network(SeededRandom(seed: 0, part: "network"))
         descriptors = Descriptors()
         running = WorldThread(number: 0, owner: nil)
         threads = [running]
@@ -59,6 +64,20 @@ package final class Machine {
         return world_open(&kernel) == 0
     }
 
+    /// Has a world begin. Threads that work for all stay, and with them what the program has made once for all worlds.
+    package func begin(seed: UInt64) {
+        random = SeededRandom(seed: seed, part: "machine")
+        network = Network(SeededRandom(seed: seed, part: "network"))
+        network.machine = self
+        let elapsed = now - Machine.beginning
+        past += elapsed
+        now = Machine.beginning
+        events.leaveWaits(earlierBy: elapsed)
+        trace = Trace()
+        systemCalls = 0
+        switches = 0
+    }
+
     // MARK: Time
 
     /// Has something happen after a time, in nanoseconds.
@@ -69,7 +88,7 @@ package final class Machine {
     func clock(_ clock: Int32) -> Int64 {
         // Computing takes time, too.
         now += 20
-        return clock == 0 ? epoch + now + process.clockOffset : now
+        return clock == 0 ? epoch + now + process.clockOffset : past + now
     }
 
     package var wallTime: Int64 { epoch + now }
@@ -314,6 +333,13 @@ struct EventHeap {
             entries.swapAt(index, (index - 1) / 2)
             index = (index - 1) / 2
         }
+    }
+
+    /// Leaves the threads that wait for a time.
+    mutating func leaveWaits(earlierBy elapsed: Int64) {
+        let all = entries.sorted { $0.isBefore($1) }
+        entries = []
+        for entry in all { if case .wake = entry.event { insert(entry.time - elapsed, entry.event) } }
     }
 
     mutating func popFirst() -> Event? {

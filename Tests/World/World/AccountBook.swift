@@ -32,7 +32,16 @@ final class AccountBook {
     /// When users have withdrawn their consent.
     private(set) var revocations: [String: Int64] = [:]
 
+    /// Until when what is left of an end of sessions may be done, which ends those that began meanwhile, too.
+    private var lateEnds: [String: Int64] = [:]
+
     init(_ simulation: Simulation) { self.simulation = simulation }
+
+    /// A gateway could not end an account's sessions, and tries again for as long as the longest pause takes.
+    func endHasFailed(of account: String) { lateEnds[account] = now + 30_000_000_000 }
+
+    /// Whether a session that began at a time, or a login then, may be ended by what was left of an earlier end.
+    func mayEndLate(_ account: String?, since time: Int64) -> Bool { (account.flatMap { lateEnds[$0] } ?? -1) >= time }
 
     private var hasAccounts: Bool { simulation.plan.callers.hasAccounts }
     private var now: Int64 { simulation.machine.now }

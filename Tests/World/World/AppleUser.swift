@@ -35,7 +35,9 @@ final class AppleUser {
         guard let exchange, exchange.status == 401, issuer.isKnown(token.keyID),
             // A clock that is a minute late takes it for one of the future.
             simulation.plan.skew < 50_000_000_000,
-            !simulation.ledger.accounts.hasLeft(identity, since: token.madeAt)
+            !simulation.ledger.accounts.hasLeft(identity, since: token.madeAt),
+            !simulation.ledger.accounts.mayEndLate(
+                simulation.ledger.accounts.account(of: identity), since: simulation.machine.now)
         else { return }
         simulation.ledger.violate(
             .outage, "a good identity token with \(token.keyID) got 401 in request \(exchange.number)")
@@ -94,7 +96,8 @@ final class AppleUser {
     /// A first login of a good token is never rejected.
     private func reject(_ login: AppleLogin, _ exchange: Exchange) {
         if simulation.plan.callers.requiresNonce, login.token.nonce == nil { return }
-        if login.token.nonce != nil, simulation.mayForgetUse(since: login.madeAt) { return }
+        // Instances compare their keys every five seconds.
+        if login.token.nonce != nil, simulation.mayForgetUse(since: login.madeAt - 6_000_000_000) { return }
         check(exchange, login.token)
     }
 

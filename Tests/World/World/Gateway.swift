@@ -88,15 +88,15 @@ final class Gateway {
         }
         switch members["event"]?.string {
         case "request":
-            simulation.ledger.line(members["path"]?.string ?? "", id: members["request_id"]?.string ?? "")
-        case "listening":
-            if members["listener"]?.string == "public" {
-                isServing = true
-                let machine = simulation.machine
-                machine.after(300_000_000) { [self] in descriptors = machine.descriptors(of: process) }
-            }
-            fallthrough
-        default: log.append(String(decoding: bytes, as: UTF8.self))
+            return simulation.ledger.line(members["path"]?.string ?? "", id: members["request_id"]?.string ?? "")
+        case "listening" where members["listener"]?.string == "public":
+            isServing = true
+            let machine = simulation.machine
+            machine.after(300_000_000) { [self] in descriptors = machine.descriptors(of: process) }
+        case "job failed" where members["job"]?.string == "end_sessions":
+            simulation.ledger.accounts.endHasFailed(of: members["subject"]?.string ?? "")
+        default: break
         }
+        log.append(String(decoding: bytes, as: UTF8.self))
     }
 }

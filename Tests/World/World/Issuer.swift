@@ -47,7 +47,7 @@ final class Issuer: Service {
     /// Whether gateways have to know a key: it was published for long enough, and still is.
     func isKnown(_ id: String) -> Bool {
         guard let key = keys.first(where: { $0.id == id }), key.withdrawn == nil else { return false }
-        return key.published < 5_000_000_000 || now - key.published > 12_000_000_000
+        return key.published < 2_000_000_000 || now - key.published > 12_000_000_000
     }
 
     override func respond(_ head: MessageHead, _ body: [UInt8]) -> ServiceResponse {
@@ -66,6 +66,11 @@ final class Issuer: Service {
         case ("POST", "/auth/revoke"): return revoke(body)
         default: return ServiceResponse("404 Not Found", json: "{}")
         }
+    }
+
+    /// A revocation has no other response than 200.
+    override func babbles(_ head: MessageHead, _ body: [UInt8]) {
+        if head.target == "/auth/revoke" { _ = revoke(body) }
     }
 
     // MARK: Tokens

@@ -317,7 +317,9 @@ final class Ledger {
     /// An outage is never a rejection.
     private func checkRejection(_ exchange: Exchange) {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
-        guard !simulation.mayForget(session) else { return }
+        guard !simulation.mayForget(session), !accounts.mayEndLate(session.subject, since: session.startedAt) else {
+            return
+        }
         guard simulation.machine.now <= exchange.timelyUntil,
             exchange.validUntil > simulation.machine.now + simulation.plan.skew
         else { return }

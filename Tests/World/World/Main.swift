@@ -19,7 +19,12 @@ enum Main {
         }
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
-        let runner = Runner(Program(registry), SigningKeys(), options)
+        let (program, keys) = (Program(registry), SigningKeys())
+        guard let machine = World.prepare(program, keys) else {
+            print("world: this system has no Syscall User Dispatch, or its first world fails")
+            return leave(1)
+        }
+        let runner = Runner(program, keys, machine, options)
         switch options.work {
         case .one(let seed): leave(runner.one(seed) ? 0 : 1)
         case .several(let seeds): leave(runner.campaign(seeds) ? 0 : 1)

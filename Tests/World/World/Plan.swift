@@ -24,19 +24,19 @@ struct Plan {
     var accessTime: Int64
     var weather = Weather()
     /// When all faults are over, in nanoseconds.
-    var calm: Int64 = 44_000_000_000
+    var calm: Int64 = 40_000_000_000
 
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed, part: "plan")
         self.seed = seed
         callers = Callers(seed: seed)
-        store = random.pick([.memory, .redis, .redis, .replicated, .cluster])
-        gateways = store == .memory ? 1 : random.within(1...3)
-        workers = random.within(1...2)
+        store = random.pick([.memory, .redis, .redis, .redis, .replicated, .cluster])
+        gateways = store == .memory ? 1 : random.pick([1, 2, 2, 2, 3])
+        workers = random.pick([1, 1, 2])
         users = random.within(2...12)
         upstreams = random.within(1...3)
         let count = random.within(6...16)
-        clients = (0..<count).map { _ in 215 / count + random.below(10) }
+        clients = (0..<count).map { _ in 140 / count + random.below(6) }
         rudeness = random.pick([0, 0, 5, 20, 60])
         slowness = random.pick([0, 10, 60])
         failures = random.pick([0, 20, 100])
@@ -48,12 +48,19 @@ struct Plan {
         weather.reset = random.pick([0, 0, 1, 4])
         weather.capacity = random.pick([65_536, 65_536, 8192, 300_000])
         weather.delay = random.pick([10...60, 20...300, 200...20_000])
-        let faultCount = random.within(20...30)
+        let faultCount = random.within(20...24)
         for index in 0..<faultCount {
             faults.append(
                 PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, store: store, &random))
         }
         faults += callers.faults(seed: seed, calm: calm, gateways: gateways)
+    }
+
+    /// Leaves one gateway, in which nothing goes wrong.
+    mutating func shorten(until end: Int64) {
+        (gateways, faults, calm) = (1, [], end)
+        clients = clients.map { min($0, 8) }
+        weather = Weather()
     }
 
     /// By how much clocks differ at most, in nanoseconds.
@@ -73,6 +80,7 @@ struct Plan {
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
               timeouts: {drain: 3s, idle: 8s}
+              limits: {rate_entries: 256}
             admin: {address: "10.0.0.\(gateway):9901", metrics: open, token_file: admin.token}
             store: {url: "\(url)"}
             \(callers.accounts)

@@ -1,3 +1,4 @@
+import CWorld
 import Glibc
 import MartletCommands
 import WorldMachine
@@ -6,14 +7,16 @@ import WorldMachine
 final class Runner {
     private let program: Program
     private let keys: SigningKeys
+    private let machine: Machine
     private let options: Options
     /// What the worlds report, one slot for each that runs at a time.
     private let reports: [Report]
 
     /// - Parameter keys: of issuers; they take too long to make for each world.
-    init(_ program: Program, _ keys: SigningKeys, _ options: Options) {
+    init(_ program: Program, _ keys: SigningKeys, _ machine: Machine, _ options: Options) {
         self.program = program
         self.keys = keys
+        self.machine = machine
         self.options = options
         reports = (0..<options.jobs).map { _ in Report() }
     }
@@ -142,9 +145,9 @@ final class Runner {
                 free.removeLast()
                 reports[slot].clear()
                 fflush(nil)
-                let child = fork()
+                let child = world_fork()
                 if child == 0 {
-                    World.run(job.seed, job.cut, program, keys, traces: job.traces, on: slot, reports[slot])
+                    World.run(job.seed, job.cut, program, keys, machine, traces: job.traces, on: slot, reports[slot])
                 }
                 running[child] = (slot, job, order)
                 order += 1

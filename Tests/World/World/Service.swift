@@ -42,6 +42,9 @@ class Service {
         ServiceResponse("404 Not Found", json: "{}")
     }
 
+    /// A request gets a 200 with nonsense: what that means.
+    func babbles(_ head: MessageHead, _ body: [UInt8]) {}
+
     /// Whether everything was well since a time.
     func wasWell(since time: Int64) -> Bool { (lastFailure ?? -1) < time }
 
@@ -99,6 +102,7 @@ class Service {
             let status = random.pick(["500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable"])
             send(ServiceResponse(status, json: "<html>sorry</html>"), to: peer, after: 1)
         case .babbles:
+            babbles(head, body)
             let text = random.pick(["", "{", "[]", "{\"keys\":[]}", "{\"keys\":7}", "null", "\u{0}\u{1}"])
             send(ServiceResponse(json: text), to: peer, after: 1)
         case .crawls: send(respond(head, body), to: peer, after: random.within(500...5000), crawls: true)

@@ -25,10 +25,11 @@ final class Simulation {
     /// When a process was last started.
     var lastStart: Int64 = 0
 
-    init(_ plan: Plan, _ program: Program, _ keys: SigningKeys, folder: String) {
+    init(_ plan: Plan, _ program: Program, _ keys: SigningKeys, _ machine: Machine, folder: String) {
         self.plan = plan
         self.program = program
-        machine = Machine(seed: plan.seed)
+        self.machine = machine
+        machine.begin(seed: plan.seed)
         machine.folder = folder
         machine.network.weather = plan.weather
         ledger = Ledger(self)
@@ -78,10 +79,6 @@ final class Simulation {
 
     /// - Returns: the violation that was found.
     func run() -> Violation? {
-        guard machine.start() else {
-            return Violation(invariant: .crash, what: "the kernel has no Syscall User Dispatch")
-        }
-        machine.enter { try? TaskThreads.install() }
         starting = gateways
         begin()
         guard drive(until: { self.gateways.allSatisfy(\.isServing) }, within: 30, "started") else { return failure }

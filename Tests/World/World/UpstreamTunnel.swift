@@ -27,7 +27,10 @@ final class UpstreamTunnel {
         self.random = random
         self.isHanging = isHanging
         writer = WebSocketWriter(isClient: false, random: random)
-        end = simulation.machine.now + Int64(self.random.within(100...40_000)) * 1_000_000
+        let now = simulation.machine.now
+        end = min(
+            now + Int64(self.random.within(100...40_000)) * 1_000_000,
+            max(now, simulation.plan.calm) + 5_000_000_000)
         exchange.down = down
     }
 

@@ -29,6 +29,8 @@ struct world_kernel {
 
 // Makes the calling thread number 0, which is outside of the world until it enters. Once in a process.
 int world_open(const struct world_kernel *kernel);
+// Makes a copy of this process, in which all threads go on as they are in this one: its number, or 0 in the copy.
+int world_fork(void);
 // From here on, system calls of this thread go to the kernel; and no longer.
 void world_enter(void);
 void world_leave(void);
