@@ -79,7 +79,16 @@ final class RedisRouter {
         let command: RedisCommand
         let deadline: MonotonicTime
         let completion: (RedisConnection.CommandResult) -> Void
+        /// Whether it writes again what was acknowledged before.
+        let isRepeated: Bool
         var result: RedisConnection.CommandResult?
+    }
+
+    /// A command that is to be sent when what is written again is written.
+    private struct Held {
+        let ticket: RedisRouting.Ticket
+        let address: Address
+        let isAsking: Bool
     }
 
     private let handle: LoopBound<RedisRouter>
@@ -98,6 +107,10 @@ final class RedisRouter {
     private var timer: LoopTimer?
     private var isStopped = false
     private var repeats = RepeatedWrites()
+    /// The masters whose commands wait for what is written again: a new one does not know what was acknowledged a moment
+    /// ago, and would have sessions rejected.
+    private var holding: Set<Address> = []
+    private var held: [Held] = []
     private var replicationWarnings = LogInterval(.seconds(10))
     /// The nodes that have said whether they evict keys.
     private var askedForEviction: Set<Address> = []
@@ -138,6 +151,7 @@ final class RedisRouter {
         nodes = [:]
         sentinels = [:]
         subscriptions = []
+        held = []
         let rest = pending.values
         pending = [:]
         for command in rest { command.completion(.failure(.stopped)) }
@@ -162,12 +176,13 @@ final class RedisRouter {
     }
 
     private func submitToMaster(
-        _ command: RedisCommand, deadline: MonotonicTime,
+        _ command: RedisCommand, deadline: MonotonicTime, isRepeated: Bool = false,
         _ completion: @escaping (RedisConnection.CommandResult) -> Void
     ) {
         guard !isStopped else { return completion(.failure(.stopped)) }
         lastTicket &+= 1
-        pending[lastTicket] = Pending(command: command, deadline: deadline, completion: completion)
+        pending[lastTicket] = Pending(
+            command: command, deadline: deadline, completion: completion, isRepeated: isRepeated)
         let request = RedisRouting.Request(slot: command.slot, deadline: deadline, traits: command.traits)
         perform(routing.submit(lastTicket, request, at: now))
     }
@@ -209,6 +224,12 @@ final class RedisRouter {
 
     private func send(_ ticket: RedisRouting.Ticket, _ address: Address, _ isAsking: Bool) {
         guard let command = pending[ticket] else { return }
+        if !command.isRepeated, holding.contains(address) {
+            guard held.count < configuration.options.maximumInFlight else {
+                return ended(ticket, .failure(.overloaded))
+            }
+            return held.append(Held(ticket: ticket, address: address, isAsking: isAsking))
+        }
         guard let node = nodes[address] else { return ended(ticket, .failure(.notConnected)) }
         node.submit(command.command, deadline: command.deadline, isAsking: isAsking) { [weak self] result in
             self?.ended(ticket, result)
@@ -273,8 +294,10 @@ extension RedisRouter {
             replicas?.mastersChanged(routing.masters)
             repeats.changes.moved(slots)
             configuration.logger.log(recorder.mastersMoved(at: now))
+            holding.formUnion(routing.masters)
             masterChanged()
             writeAgain()
+            sendHeld()
         case .epochLowered(let old, let new):
             configuration.logger.warning(
                 "redis sentinels agree on an older epoch", ("epoch", String(new)), ("before", String(old)),
@@ -289,15 +312,19 @@ extension RedisRouter {
             recorder.opened(address)
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
             askForEviction(address)
+            holding.insert(address)
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
             repeats.changes.connected(address)
             writeAgain()
+            sendHeld()
         case .down(let error):
             recorder.closed(address)
             if routing.masters.contains(address) { repeats.changes.lost(at: now) }
             perform(routing.nodeDown(address, error, at: now))
             availabilityChanged(error)
+            holding.remove(address)
+            sendHeld()
         case .demoted: perform(routing.suspect(at: now))
         case .unreplicated(let count):
             recorder.unreplicated(count)
@@ -514,15 +541,27 @@ extension RedisRouter {
         let due = repeats.queue.next()
         recorder.repeated(due.count)
         for command in due {
-            // Fails from within `submit` if there is no connection; succeeds later.
-            submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] result in
+            // Fails from within this call if there is no connection; succeeds later.
+            let deadline = now + configuration.options.commandTimeout
+            submitToMaster(command, deadline: deadline, isRepeated: true) { [weak self] result in
                 guard let self, !isStopped else { return }
                 repeats.queue.finished(command.slot)
                 switch result {
                 case .success: sendReplays()
                 case .failure: retryReplays()
                 }
+                sendHeld()
             }
+        }
+    }
+
+    /// Sends what was held for nothing any more.
+    private func sendHeld() {
+        if repeats.queue.isEmpty { holding = [] }
+        let commands = held
+        held = commands.filter { holding.contains($0.address) }
+        for command in commands where !holding.contains(command.address) {
+            send(command.ticket, command.address, command.isAsking)
         }
     }
 

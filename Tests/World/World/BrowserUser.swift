@@ -69,7 +69,7 @@ final class BrowserUser {
             guard let exchange, exchange.status == 303, let token = Self.value(Self.name, exchange) else {
                 if let exchange, exchange.status == 401 || exchange.status == 403,
                     // With the store's data the key of forms is lost, until every gateway has the new one.
-                    simulation.redis.lastLoss == nil,
+                    simulation.redis.lastLoss == nil, !simulation.mayForgetUse(since: exchange.sentAt - 30_000_000_000),
                     !simulation.ledger.accounts.mayOvertake(identity, since: exchange.sentAt)
                 {
                     simulation.ledger.violate(.outage, "a sign-in got \(exchange.status) in request \(exchange.number)")

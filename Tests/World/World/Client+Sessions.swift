@@ -81,7 +81,9 @@ extension Client {
         if tokens.session != session.id || tokens.subject != session.subject {
             simulation.ledger.violate(.identity, "a refresh of session \(session.id) gave a token of \(tokens.session)")
         }
-        if let known = token.successor, known != tokens.refresh, !session.isUnsure {
+        if let known = token.successor, known != tokens.refresh, !session.isUnsure,
+            !simulation.mayForgetUse(since: token.firstUse ?? 0)
+        {
             return simulation.ledger.violate(
                 .refresh, "one refresh token of session \(session.id) was exchanged for two pairs")
         }
@@ -121,7 +123,9 @@ extension Client {
                     simulation.ledger.violate(
                         .refresh, "a refresh token was exchanged again \(age / 1_000_000) ms after its use")
                 }
-                if let tokens = Tokens(exchange.responseBody), tokens.refresh != successor, isNewest {
+                if let tokens = Tokens(exchange.responseBody), tokens.refresh != successor, isNewest,
+                    !simulation.mayForgetUse(since: first)
+                {
                     simulation.ledger.violate(
                         .refresh, "one refresh token of session \(session.id) was exchanged for two pairs")
                 }

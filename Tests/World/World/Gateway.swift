@@ -16,6 +16,8 @@ final class Gateway {
     /// The last lines that it printed for operators.
     private(set) var log: [String] = []
     private(set) var isServing = false
+    /// When it last heard that Redis has another master.
+    private(set) var masterChangedAt: Int64 = -1
     /// What its process has open after its start.
     private(set) var descriptors: [(kind: String, count: Int)] = []
     /// Whether it is to be started again when it has ended.
@@ -91,8 +93,11 @@ final class Gateway {
             return simulation.ledger.line(members["path"]?.string ?? "", id: members["request_id"]?.string ?? "")
         case "listening" where members["listener"]?.string == "public":
             isServing = true
-            let machine = simulation.machine
-            machine.after(300_000_000) { [self] in descriptors = machine.descriptors(of: process) }
+            let (machine, own) = (simulation.machine, process)
+            machine.after(300_000_000) { [self] in
+                if own === process { descriptors = machine.descriptors(of: own) }
+            }
+        case "redis master changed": masterChangedAt = simulation.machine.now
         case "job failed" where members["job"]?.string == "end_sessions":
             simulation.ledger.accounts.endHasFailed(of: members["subject"]?.string ?? "")
         default: break

@@ -47,6 +47,10 @@ final class GrantBook {
 
     func grant(_ token: String?) -> Grant? { grants.first { $0.token == token } }
 
+    func revokeAll(of subject: String, at time: Int64) {
+        for grant in grants where grant.login.token.subject == subject { grant.revokedAt = time }
+    }
+
     /// The newest of a user.
     func newest(of subject: String) -> Grant? { grants.last { $0.login.token.subject == subject } }
 
@@ -78,7 +82,8 @@ extension Issuer {
     func revoke(_ body: [UInt8]) -> ServiceResponse {
         let form = Form(body)
         if let grant = grants.grant(form["token"]) {
-            grant.revokedAt = simulation.machine.now
+            // At Apple a revocation ends all that the user has granted to the app.
+            grants.revokeAll(of: grant.login.token.subject, at: simulation.machine.now)
             if let account = grant.account, simulation.ledger.accounts.lastDeletion(of: account) == nil {
                 simulation.ledger.violate(.deletion, "\(grant.token) of \(account), which exists, was revoked")
             }

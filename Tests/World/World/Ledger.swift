@@ -206,6 +206,8 @@ final class Ledger {
             at: simulation.machine.now)
         if case .session(let session) = proof { exchange.expires = session.access.last?.until ?? exchange.expires }
         exchanges.append(exchange)
+        simulation.machine.trace.note(
+            "request \(exchange.number) \(method) \(exchange.path) begins at gateway \(gateway.index): \(proof)")
         return exchange
     }
 
@@ -320,6 +322,11 @@ final class Ledger {
         guard !simulation.mayForget(session), !accounts.mayEndLate(session.subject, since: session.startedAt) else {
             return
         }
+        // A gateway that has not heard of a failover may still ask the old master, which knows nothing newer.
+        guard
+            (simulation.redis.lastFailover ?? -2) < simulation.gateways[exchange.gateway - 1].masterChangedAt
+                || simulation.redis.lastFailover == nil
+        else { return }
         guard simulation.machine.now <= exchange.timelyUntil,
             exchange.validUntil > simulation.machine.now + simulation.plan.skew
         else { return }

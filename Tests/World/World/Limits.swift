@@ -54,7 +54,9 @@ final class LimitChecks {
         let extra = isShared ? max(plan.burst / 10, 1) : plan.workers
         let all = seen[bucket] ?? []
         for first in all.suffix(60) {
+            // Without its store a gateway counts alone, as when it has just been started.
             if isShared, plan.storeOutage(at: first.sent) > 0 || plan.storeOutage(at: now) > 0 { continue }
+            if isShared, first.sent < simulation.lastStart + 2_000_000_000 { continue }
             let count = all.count { $0.sent >= first.sent }
             let most = Double(plan.burst + extra) + Double(plan.rate) * Double(now - first.sent) / 1e9 + 1
             guard Double(count) > most else { continue }

@@ -66,7 +66,7 @@ final class Simulation {
     func mayForget(_ session: Session) -> Bool {
         // Sessions in memory end with their process.
         if plan.store == .memory { return session.incarnation != incarnations }
-        return session.startedAt <= redis.lastLoss ?? -1
+        return session.askedAt <= redis.lastLoss ?? -1
     }
 
     /// Whether the store may have lost that something was used at a time, or later.
@@ -88,6 +88,7 @@ final class Simulation {
         for reader in readers { reader.start() }
         for fault in plan.faults { machine.at(fault.at) { [self] in strike(fault) } }
         guard drive(until: { self.machine.now >= self.plan.calm }, within: 100, "faults over") else { return failure }
+        for gateway in gateways { gateway.process.faults = [:] }
         guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
         probe()
         guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
