@@ -171,6 +171,7 @@ extension Machine {
 
     private func control(_ a: UnsafePointer<Int>) -> Int {
         guard let poller = descriptors[a[0]] as? PollerFile, let file = descriptors[a[2]] else { return -Int(EBADF) }
+        if a[1] == 1, process.watchError != 0 { return -Int(process.watchError) }
         return poller.control(a[1], a[2], file, UnsafePointer<epoll_event>(bitPattern: a[3])?.pointee)
     }
 

@@ -22,6 +22,8 @@ package final class Process {
     package var outputError: Int32 = 0
     /// What writing and flushing files fail with; 0 for none.
     package var diskError: Int32 = 0
+    /// What adding a file to a poller fails with; 0 for none.
+    package var watchError: Int32 = 0
     /// What fails next, and with which errno.
     package var faults: [Fault: Int32] = [:]
     package var ended: (Process) -> Void = { _ in }

@@ -16,7 +16,8 @@ package final class Stream: File {
     package var watcher: ((Stream) -> Void)?
     private var inbox = ByteQueue()
     private var inFlight = 0
-    private var lastArrival: Int64 = 0
+    /// When the last bytes that were sent arrive.
+    package private(set) var lastArrival: Int64 = 0
     private var hasSentEnd = false
     /// The peer will send nothing more.
     package private(set) var isAtEnd = false

@@ -25,6 +25,7 @@ final class BrowserUser {
         case 14..<16: cross(session, token, next)
         case 16: signOut(session, token, next)
         case 17: open(next)
+        case 18: watch(session, token, next)
         default:
             client.request("GET", "/auth/sessions", .session(session), fields: [present(token)]) { [self] exchange in
                 if let exchange { look(exchange, token, of: session) }
@@ -134,6 +135,25 @@ final class BrowserUser {
             if let exchange { look(exchange, token, of: session) }
             next(exchange)
         }
+    }
+
+    /// Opens a response that goes on for a while, and goes on with other things.
+    private func watch(_ session: Session, _ token: RefreshToken, _ next: @escaping (Exchange?) -> Void) {
+        let gateways = simulation.gateways
+        client.lastPort += 1
+        let connection = ClientConnection(
+            simulation, gateways[client.random.below(gateways.count)],
+            from: Address(200 + client.index % 50, client.lastPort))
+        client.pinned = connection
+        client.request("GET", "/sse/", .session(session), needsProof: true, fields: [present(token)]) {
+            [self] exchange in
+            if let exchange { look(exchange, token, of: session) }
+            connection.close()
+        }
+        client.pinned = nil
+        let time = Int64(client.random.within(1000...40_000)) * 1_000_000
+        machine.after(min(time, simulation.longest)) { connection.close() }
+        next(nil)
     }
 
     /// Uses the token before: within the grace period it works, after it the session ends.

@@ -35,7 +35,8 @@ struct Callers {
     }
 
     /// Blocks of `providers`.
-    var providerBlocks: String { appleBlock + weChatBlock }
+    /// - Parameter variant: of the configuration.
+    func providerBlocks(_ variant: Int) -> String { appleBlock(variant) + weChatBlock }
 
     private var weChatBlock: String {
         guard hasWeChat else { return "" }
@@ -43,17 +44,20 @@ struct Callers {
               wechat:
                 kind: wechat
                 base_url: "http://127.0.0.1:9102"
-                apps: {ios: {variant: mobile, app_id: \(WeChat.appID), app_secret: "\(WeChat.secret)"}}
+                apps:
+                  ios: {variant: mobile, app_id: \(WeChat.appID), app_secret: "\(WeChat.secret)"}
+                  web: {variant: website, app_id: \(WeChat.webID), app_secret: "\(WeChat.secret)"}
+                web: {app: web}
 
             """
     }
 
-    private var appleBlock: String {
+    private func appleBlock(_ variant: Int) -> String {
         guard hasApple else { return "" }
         return """
               apple:
                 kind: apple
-                audiences: [\(Issuer.audience)]
+                audiences: [\(Issuer.audience)\(variant % 2 == 0 ? ", " + KeyTrial.audience : "")]
                 base_url: "http://127.0.0.1:9101"
                 nonce: \(requiresNonce ? "required" : "optional")
             \(hasAccounts ? developer : "")
@@ -89,7 +93,8 @@ struct Callers {
     }
 
     private var browser: String {
-        hasBrowsers ? "browser: {origin: \"\(BrowserUser.origin)\"}\n" : ""
+        hasBrowsers
+            ? "browser: {origin: \"\(BrowserUser.origin)\", native_redirects: [\"\(AppSignIn.redirect)\"]}\n" : ""
     }
 
     private var jwks: String {

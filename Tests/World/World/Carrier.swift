@@ -23,6 +23,7 @@ extension Carrier {
     /// The final head of a response has arrived.
     /// - Returns: whether it is that of the request.
     func accept(_ head: MessageHead, of exchange: Exchange) -> Bool {
+        if let text = head.value("x-blurt"), let arrival = Int64(text) { checkBlurt(arrival, exchange) }
         if let number = head.value("x-world"), number != String(exchange.number) {
             simulation.ledger.violate(
                 .oneResponse, "request \(exchange.number) got the response of request \(number)")
@@ -30,10 +31,12 @@ extension Carrier {
         }
         exchange.head = head
         exchange.headAt = simulation.machine.now
+        exchange.progressAt = simulation.machine.now
         return true
     }
 
     func accept(_ bytes: [UInt8], of exchange: Exchange) {
+        exchange.progressAt = simulation.machine.now
         if exchange.path.hasPrefix("/sse/"), exchange.head?.value("x-world") != nil {
             return simulation.ledger.passed(bytes, of: exchange.down, exchange, "to its client")
         }
@@ -52,7 +55,7 @@ extension Carrier {
                 simulation.ledger.violate(.body, "the response to request \(exchange.number) was cut, and looks whole")
             }
         } else if exchange.head?.value("x-world") != nil, exchange.method != "HEAD",
-            exchange.responseBody.count != exchange.body.count
+            !exchange.isEarly, exchange.responseBody.count != exchange.body.count
         {
             simulation.ledger.violate(
                 .body,

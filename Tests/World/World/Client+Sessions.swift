@@ -69,15 +69,42 @@ extension Client {
         }
     }
 
-    private func send(_ session: Session, _ token: RefreshToken, _ done: @escaping (Exchange?) -> Void) {
+    func send(_ session: Session, _ token: RefreshToken, _ done: @escaping (Exchange?) -> Void) {
         request(
             "POST", "/auth/refresh", .session(session), fields: ["Content-Type: application/x-www-form-urlencoded"],
             body: Array("grant_type=refresh_token&refresh_token=\(token.text)".utf8),
             timelyUntil: (token.firstUse ?? .max / 2) + simulation.plan.graceTime - simulation.plan.skew, done)
     }
 
+    /// Refreshes twice, at the same time: both get the same pair.
+    func refreshTwice(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
+        guard session.endAsked == nil, !session.isRefreshing, let token = session.refreshTokens.last,
+            token.firstUse == nil
+        else { return next(nil) }
+        session.isRefreshing = true
+        token.firstUse = simulation.machine.now
+        var left = 2
+        for _ in 0..<2 {
+            send(session, token) { [self] exchange in
+                if let exchange, exchange.status == 200, exchange.isComplete,
+                    let tokens = Tokens(exchange.responseBody)
+                {
+                    accept(tokens, for: token, of: session, exchange)
+                }
+                left -= 1
+                guard left == 0 else { return }
+                session.isRefreshing = false
+                let isLate =
+                    simulation.machine.now - (token.firstUse ?? 0)
+                    > simulation.plan.graceTime - simulation.plan.skew
+                if token.successor == nil || isLate { session.isUnsure = true }
+                next(exchange)
+            }
+        }
+    }
+
     /// One living pair: whoever repeats a refresh gets the same.
-    private func accept(_ tokens: Tokens, for token: RefreshToken, of session: Session, _ exchange: Exchange) {
+    func accept(_ tokens: Tokens, for token: RefreshToken, of session: Session, _ exchange: Exchange) {
         if tokens.session != session.id || tokens.subject != session.subject {
             simulation.ledger.violate(.identity, "a refresh of session \(session.id) gave a token of \(tokens.session)")
         }
@@ -159,6 +186,7 @@ extension Client {
         let done: (Exchange?) -> Void = { [self] exchange in
             if let exchange, [200, 204].contains(exchange.status), exchange.isComplete {
                 session.end = session.end ?? (simulation.machine.now, exchange.gateway, exchange.incarnation)
+                simulation.ledger.acknowledgeEnd(of: session, by: self)
             }
             next(exchange)
         }

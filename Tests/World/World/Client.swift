@@ -68,6 +68,7 @@ final class Client {
     // MARK: What it does
 
     private func act(_ next: @escaping (Exchange?) -> Void) {
+        if random.chance(60) { return special(next) }
         if let browser, random.chance(250) { return browser.act(next) }
         if let weChat, random.chance(120) { return weChat.act(next) }
         if let apple, random.chance(300) { return apple.act(next) }
@@ -79,7 +80,7 @@ final class Client {
         }
         switch random.below(100) {
         case 0..<40: use(session, next)
-        case 40..<55: visit("/pub/", next)
+        case 40..<55: visit(random.pick(["/pub/", "/pub/", "/pub/", "/gone/"]), next)
         case 55..<60: visit("/opt/", next)
         case 60..<63: long(session, next)
         case 63..<75: refresh(session, next)
@@ -151,7 +152,8 @@ final class Client {
             parts.append(Array(spelling.chunk(size).utf8) + rest.prefix(size) + [13, 10])
             rest = rest.dropFirst(size)
         }
-        let trailer = random.chance(200) ? "X-User-Id: forged\r\nX-Sum: 1\r\n" : ""
+        let trailer = random.chance(250) ? "X-User-Id: forged\r\nX-Sum: 1\r\n" : ""
+        if !trailer.isEmpty, random.chance(700) { fields.append("Trailer: X-User-Id, X-Sum") }
         return parts + [Array("0\r\n\(trailer)\r\n".utf8)]
     }
 
@@ -161,11 +163,14 @@ final class Client {
         var fields = ["\(name): forged"]
         if random.chance(300) { fields.append("Connection: X-User-Id") }
         if random.chance(300) { fields.append("X-User-Id: forged-too") }
+        if random.chance(300) { fields.append("X-Real-IP: forged") }
         return fields
     }
 
     func visit(_ path: String, _ next: @escaping (Exchange?) -> Void) {
-        if random.chance(500) { return request(random.pick(["GET", "GET", "HEAD", "DELETE"]), path, .nothing, next) }
+        if random.chance(500) {
+            return request(random.pick(["GET", "GET", "HEAD", "DELETE", "POST"]), path, .nothing, next)
+        }
         let size = random.chance(150) ? random.within(10_000...150_000) : random.below(3000)
         var body = [UInt8](repeating: 0, count: size)
         for index in body.indices { body[index] = UInt8(truncatingIfNeeded: index &* 31 &+ size) }
@@ -174,9 +179,10 @@ final class Client {
 
     func use(_ session: Session, _ next: @escaping (Exchange?) -> Void) {
         let token = session.access[session.access.count - 1].token
-        let path = random.pick(["/me/", "/me/", "/opt/"])
+        let path = random.pick(["/me/", "/me/", "/opt/", "/left/", "/right/"])
         request(
-            "GET", path, .session(session), needsProof: path == "/me/", fields: ["Authorization: Bearer \(token)"], next
+            "GET", path, .session(session), needsProof: path != "/opt/", fields: ["Authorization: Bearer \(token)"],
+            next
         )
     }
 

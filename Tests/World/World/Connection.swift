@@ -14,6 +14,7 @@ final class ClientConnection: Carrier {
     /// Called when the connection has ended.
     var ended: () -> Void = {}
     private(set) var isUsable = true
+    private var lastUse: Int64 = 0
 
     init(_ simulation: Simulation, _ gateway: Gateway, from client: Address, spelled random: SeededRandom? = nil) {
         self.simulation = simulation
@@ -23,14 +24,19 @@ final class ClientConnection: Carrier {
         outbox = Outbox(simulation.machine)
         peer = Peer.connect(simulation.machine, from: client, to: gateway.address)
         peer.received = { [unowned self] in received($0) }
-        peer.ended = { [unowned self] in ended(isBroken: $0) }
+        peer.ended = { [unowned self] isBroken in
+            for exchange in waiting.prefix(1) { simulation.ledger.checkServed(exchange) }
+            ended(isBroken: isBroken)
+        }
         outbox.perform = { [unowned self] in perform($0) }
     }
 
     func send(_ exchange: Exchange, fields: [String], parts: [[UInt8]], pauses: [Int64], cut: Int?) {
-        let expects = spelling != nil && !parts.isEmpty && random.chance(60)
+        let isOld = spelling?.isOld == true && !fields.contains { $0.hasPrefix("Transfer-Encoding") }
+        let expects = spelling != nil && !parts.isEmpty && !isOld && random.chance(60)
+        if isOld { isUsable = false }
         let head =
-            spelling?.head(exchange.method, exchange.path, fields, expects: expects)
+            spelling?.head(exchange.method, exchange.path, fields, expects: expects, version: isOld ? 0 : 1)
             ?? "\(exchange.method) \(exchange.path) HTTP/1.1\r\nHost: api.example.com\r\n"
             + fields.map { $0 + "\r\n" }.joined() + "\r\n"
         var all = [Array(head.utf8)] + parts
@@ -52,9 +58,11 @@ final class ClientConnection: Carrier {
             }
             steps.append(.bytes(part))
         }
+        exchange.mayLeave = isCut
         if isCut { steps.append(.leave) }
         if !isCut, spelling != nil, random.chance(10) {
             isUsable = false
+            exchange.mayLeave = true
             steps.append(.finish)
         }
         send(exchange, steps)
@@ -62,9 +70,13 @@ final class ClientConnection: Carrier {
 
     /// Sends a request in any way.
     func send(_ exchange: Exchange, _ steps: [Outbox.Step]) {
+        let isIdle = waiting.isEmpty && lastUse > 0 && simulation.machine.now - lastUse > 50_000_000
+        lastUse = simulation.machine.now
         waiting.append(exchange)
         reader.headRequests.append(exchange.method == "HEAD")
         outbox.add(steps)
+        // In one piece, on a connection that was idle.
+        if isIdle, steps.count == 1, simulation.plan.weather.short == 0 { exchange.arrivesAt = peer.stream.lastArrival }
     }
 
     private func perform(_ step: Outbox.Step) {
@@ -82,7 +94,11 @@ final class ClientConnection: Carrier {
 
     func pause(for time: Int64) {
         peer.isDeaf = true
-        simulation.machine.after(time) { [weak peer] in peer?.isDeaf = false }
+        simulation.machine.after(time) { [weak self] in
+            guard let self else { return }
+            for exchange in waiting { exchange.progressAt = simulation.machine.now }
+            peer.isDeaf = false
+        }
     }
 
     func abort() {
@@ -94,7 +110,8 @@ final class ClientConnection: Carrier {
     func close() {
         guard !peer.hasEnded else { return }
         peer.close()
-        ended(isBroken: false)
+        // Where it was not the other side that ended it, nothing ends with it.
+        ended(isBroken: true)
     }
 
     private func received(_ bytes: [UInt8]) {
@@ -109,6 +126,7 @@ final class ClientConnection: Carrier {
             case .end:
                 guard let exchange = waiting.first, exchange.head != nil else { continue }
                 waiting.removeFirst()
+                lastUse = simulation.machine.now
                 complete(exchange)
             }
         }
@@ -129,7 +147,9 @@ final class ClientConnection: Carrier {
     private func ended(isBroken: Bool) {
         isUsable = false
         outbox.clear()
-        if !isBroken, reader.endsMessage(), let exchange = waiting.first, exchange.head != nil {
+        // Linux ends the connections of a process that is killed as it would have done itself.
+        let isKilled = waiting.first.map { $0.incarnation != gateway.incarnation || gateway.process.isDead } ?? false
+        if !isBroken, !isKilled, reader.endsMessage(), let exchange = waiting.first, exchange.head != nil {
             waiting.removeFirst()
             complete(exchange)
         }

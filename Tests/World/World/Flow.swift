@@ -40,7 +40,7 @@ extension Ledger {
         }
         // A complete request that waits for its response was allowed; what follows a head is looked at.
         let begun = exchange.headAt > 0 ? exchange.headAt : simulation.machine.now
-        if time > max(exchange.expires, begun) + Self.afterlife + simulation.plan.skew {
+        if time > max(min(exchange.expires, .max / 4), begun) + Self.afterlife + simulation.plan.skew {
             violate(
                 .revocation,
                 "request \(exchange.number) passed bytes \(direction) of \((time - exchange.expires) / 1_000_000) ms after "
@@ -51,7 +51,7 @@ extension Ledger {
         else { return }
         // An instance without its store hears of an end when it has the store again.
         let isSame = end.gateway == exchange.gateway && exchange.incarnation == end.incarnation
-        let known = isSame ? end.time : max(end.time, simulation.plan.storeOutage(at: end.time))
+        let known = isSame ? end.time : max(end.time, simulation.storeOutage(at: end.time))
         guard time > max(known, begun) + Self.afterlife else { return }
         violate(
             .revocation,

@@ -22,6 +22,9 @@ final class Gateway {
     private(set) var descriptors: [(kind: String, count: Int)] = []
     /// Whether it is to be started again when it has ended.
     var wantsRestart = false
+    /// How often its configuration has changed, and which it uses.
+    var variant = 0
+    private(set) var usedVariant = 0
     var ended: () -> Void = {}
 
     init(_ simulation: Simulation, _ index: Int) {
@@ -91,6 +94,7 @@ final class Gateway {
         switch members["event"]?.string {
         case "request":
             return simulation.ledger.line(members["path"]?.string ?? "", id: members["request_id"]?.string ?? "")
+        case "configuration reloaded": usedVariant = variant
         case "listening" where members["listener"]?.string == "public":
             isServing = true
             let (machine, own) = (simulation.machine, process)

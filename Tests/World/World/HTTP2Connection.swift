@@ -26,7 +26,10 @@ final class HTTP2Connection: Carrier {
         peer = Peer.connect(simulation.machine, from: client, to: gateway.address)
         session.mostData = { [unowned self] in self.random.chance(300) ? 1 + self.random.below(9000) : 16_384 }
         peer.received = { [unowned self] in received($0) }
-        peer.ended = { [unowned self] _ in ended() }
+        peer.ended = { [unowned self] _ in
+            for (_, exchange) in exchanges.sorted(by: { $0.key < $1.key }) { simulation.ledger.checkServed(exchange) }
+            ended()
+        }
         if self.random.chance(200) { session.widen(0, by: self.random.within(1...1_000_000)) }
     }
 
@@ -39,6 +42,7 @@ final class HTTP2Connection: Carrier {
         }
         exchanges[id] = exchange
         simulation.machine.trace.note("request \(exchange.number) is stream \(id) to gateway \(gateway.index)")
+        exchange.mayLeave = cut != nil
         let cut = hasBody ? cut.flatMap { $0 < exchange.body.count ? $0 : nil } : cut
         if hasBody { send(exchange.body, on: id, pauses: pauses, cut: cut) }
         if cut != nil {
@@ -124,7 +128,11 @@ final class HTTP2Connection: Carrier {
 
     func pause(for time: Int64) {
         peer.isDeaf = true
-        simulation.machine.after(time) { [weak peer] in peer?.isDeaf = false }
+        simulation.machine.after(time) { [weak self] in
+            guard let self else { return }
+            for exchange in exchanges.values { exchange.progressAt = simulation.machine.now }
+            peer.isDeaf = false
+        }
     }
 
     func close() {
@@ -170,11 +178,17 @@ final class HTTP2Connection: Carrier {
                     simulation.ledger.violate(.oneResponse, "request \(exchange.number) got a body without a head")
                 }
                 accept(bytes, of: exchange)
-                if random.chance(simulation.plan.rudeness / 4) { session.reset(id, 8) }
+                if random.chance(simulation.plan.rudeness / 4) {
+                    exchange.mayLeave = true
+                    session.reset(id, 8)
+                }
             }
             if isEnd { end(id) }
         case .closed(let id, _):
-            if let exchange = exchanges.removeValue(forKey: id) { simulation.ledger.finished(exchange) }
+            if let exchange = exchanges.removeValue(forKey: id) {
+                simulation.ledger.checkServed(exchange)
+                simulation.ledger.finished(exchange)
+            }
         }
     }
 

@@ -12,6 +12,8 @@ final class GrantBook {
         var revokedAt: Int64?
         /// The account whose login got it, once the login was acknowledged.
         var account: String?
+        /// Whether its code came again: the response that had it was lost, and no gateway knows it.
+        var isLost = false
 
         init(_ token: String, _ login: AppleLogin, at time: Int64) {
             self.token = token
@@ -34,6 +36,7 @@ final class GrantBook {
         guard let index = codes.firstIndex(where: { $0.text == code }) else { return nil }
         let now = simulation.machine.now
         if let first = codes[index].usedAt {
+            for grant in grants where grant.login === codes[index].login { grant.isLost = true }
             if !simulation.mayForgetUse(since: first) {
                 simulation.ledger.violate(.singleUse, "\(code.prefix(7)) was sent to its issuer twice")
             }
@@ -56,7 +59,7 @@ final class GrantBook {
 
     /// A login was acknowledged.
     func acknowledge(_ login: AppleLogin, account: String) {
-        for grant in grants where grant.login === login { grant.account = account }
+        for grant in grants where grant.login === login && !grant.isLost { grant.account = account }
     }
 }
 

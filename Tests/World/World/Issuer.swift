@@ -47,7 +47,7 @@ final class Issuer: Service {
     /// Whether gateways have to know a key: it was published for long enough, and still is.
     func isKnown(_ id: String) -> Bool {
         guard let key = keys.first(where: { $0.id == id }), key.withdrawn == nil else { return false }
-        return key.published < 2_000_000_000 || now - key.published > 12_000_000_000
+        return key.published < 1_500_000_000 || now - key.published > 12_000_000_000
     }
 
     override func respond(_ head: MessageHead, _ body: [UInt8]) -> ServiceResponse {

@@ -132,6 +132,18 @@ final class Exchange {
     /// When an upstream saw it the last time, and when it had sent its response.
     var seenAt: Int64 = 0
     var respondedAt: Int64 = 0
+    /// When an upstream had sent all of its response.
+    var wholeAt: Int64 = 0
+    /// When something of it last came to its client, or the client began to read again.
+    var progressAt: Int64 = 0
+    /// When it ended.
+    var finishedAt: Int64 = 0
+    /// When its head is at the gateway, if that is known.
+    var arrivesAt: Int64?
+    /// Whether the client may leave before the end.
+    var mayLeave = false
+    /// Whether its upstream responds before it has the body.
+    var isEarly: Bool { path.hasPrefix("/early/") }
     /// Ends when the exchange does.
     var done: (Exchange) -> Void = { _ in }
 
@@ -172,6 +184,8 @@ final class Ledger {
     let logins: LoginBook
     let accounts: AccountBook
     var endings: [Ending] = []
+    /// Sessions whose end was acknowledged to who asked for it.
+    var endedRightBefore: [Session] = []
     /// Whether lines of the access log may be missing: of gateways that were killed or could not write, by incarnation.
     var mayLoseLines: Set<Int> = []
 
@@ -239,6 +253,9 @@ final class Ledger {
         exchange.sightings += 1
         exchange.seenAt = simulation.machine.now
         if exchange.sightings == 1 { simulation.limits.saw(exchange) }
+        if exchange.sightings > 1, exchange.method == "POST" {
+            violate(.singleUse, "upstreams got request \(exchange.number) \(exchange.path) twice")
+        }
         if exchange.isMalformed {
             violate(.oneResponse, "an upstream got the malformed request \(exchange.number) \(exchange.sent)")
         }
@@ -246,11 +263,20 @@ final class Ledger {
         return exchange
     }
 
+    /// What a route makes is made of the route that the request took, whatever the configuration was before.
+    private func checkRoute(_ fields: [(name: String, value: String)], of exchange: Exchange) {
+        let found = fields.filter { $0.name.lowercased() == "x-user-route" }.map(\.value)
+        for name in ["left", "right"] where exchange.path.hasPrefix("/\(name)/") && found != [name] {
+            violate(.identity, "request \(exchange.number) \(exchange.path) is of the route \(found)")
+        }
+    }
+
     func checkIdentity(_ fields: [(name: String, value: String)], of exchange: Exchange) {
         let ours = fields.filter { field in
             field.name.lowercased().filter { $0.isLetter || $0.isNumber }.hasPrefix("xuser")
         }
-        for field in ours where field.value.contains("forged") {
+        checkRoute(ours, of: exchange)
+        for field in fields where field.value.contains("forged") {
             return violate(.clientHeader, "an upstream got \(field.name): \(field.value) in request \(exchange.number)")
         }
         let subjects = ours.filter { $0.name.lowercased() == "x-user-id" }.map(\.value)
@@ -272,6 +298,11 @@ final class Ledger {
         case .session(let session):
             if session.subject != subject {
                 return violate(.identity, "request \(exchange.number) proved \(session.subject), and was \(subject)")
+            }
+            let late = exchange.sentAt - min(exchange.expires, .max / 4) - simulation.plan.skew
+            if late > 2_000_000_000 {
+                violate(
+                    .identity, "request \(exchange.number) passed \(late / 1_000_000) ms after its token had expired")
             }
             checkEnded(session, exchange)
         }
@@ -297,6 +328,9 @@ final class Ledger {
     func finished(_ exchange: Exchange) {
         exchange.state = exchange.head == nil ? .closed : .responded
         exchange.lastIncarnation = simulation.incarnations
+        exchange.finishedAt = simulation.machine.now
+        if exchange.status == 504 { checkServed(exchange) }
+        checkWaiting(exchange)
         responses[exchange.status, default: 0] += 1
         simulation.machine.trace.note(
             "request \(exchange.number) \(exchange.method) \(exchange.path) ends with \(exchange.status) \(exchange.isComplete)"

@@ -14,6 +14,7 @@ struct Plan {
     var clients: [Int]
     var faults: [PlannedFault] = []
     let callers: Callers
+    let traffic: Traffic
     /// How often peers misbehave at a step, in a thousand.
     var rudeness: Int
     var slowness: Int
@@ -30,6 +31,7 @@ struct Plan {
         var random = SeededRandom(seed: seed, part: "plan")
         self.seed = seed
         callers = Callers(seed: seed)
+        traffic = Traffic(seed: seed)
         store = random.pick([.memory, .redis, .redis, .redis, .replicated, .cluster])
         gateways = store == .memory ? 1 : random.pick([1, 2, 2, 2, 3])
         workers = random.pick([1, 1, 2])
@@ -54,6 +56,7 @@ struct Plan {
                 PlannedFault(index, calm: calm, gateways: gateways, upstreams: upstreams, store: store, &random))
         }
         faults += callers.faults(seed: seed, calm: calm, gateways: gateways)
+        faults += traffic.faults(seed: seed, calm: calm, gateways: gateways)
     }
 
     /// Leaves one gateway, in which nothing goes wrong.
@@ -72,25 +75,27 @@ struct Plan {
     }
 
     /// The configuration of a gateway.
-    func configuration(_ gateway: Int, store url: String) -> String {
+    /// - Parameter variant: how often it has changed.
+    func configuration(_ gateway: Int, store url: String, variant: Int) -> String {
         var text = """
             version: 1
             instance_id: gateway-\(gateway)
             server:
               listen: [{address: "10.0.0.\(gateway):8080"}]
               workers: \(workers)
-              timeouts: {drain: 3s, idle: 8s}
-              limits: {rate_entries: 256}
+              timeouts: {drain: 3s, idle: 8s\(traffic.bodyTimeout)}
+              limits: {body_min_rate: \(traffic.bodyRate), rate_entries: 256}
             admin: {address: "10.0.0.\(gateway):9901", metrics: open, token_file: admin.token}
             store: {url: "\(url)"}
             \(callers.accounts)
             sessions: {access_ttl: \(callers.hasBrowsers ? "8s" : "\(accessTime / 1_000_000_000)s"), cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: \(callers.sessionsPerSubject)}
             providers:
               password: {kind: password, users: "htpasswd:users"}
-            \(callers.providerBlocks)
+            \(callers.providerBlocks(variant))
             upstreams:
               app:
                 timeouts: {connect: 2s, response_head: 8s, idle: 8s}
+            \(traffic.blocks)
                 endpoints:
 
             """
@@ -120,7 +125,7 @@ struct Plan {
             \(callers.routes)
 
             """
-        return text + longRoutes + limitedRoutes
+        return text + longRoutes + limitedRoutes + traffic.routes(callers.providers, variant)
     }
 
     /// The users' file.
@@ -157,6 +162,7 @@ struct PlannedFault {
         case weChatFails(ServiceFault)
         case keysRotate
         case diskFails(Int, Int32)
+        case watchFails(Int, Int32)
     }
 
     let kind: Kind

@@ -29,6 +29,8 @@ class Service {
     private var fault: (kind: ServiceFault, until: Int64)?
     /// When it last failed.
     private(set) var lastFailure: Int64?
+    /// Until when it last said, or may have said, what is not so.
+    private(set) var lastLie: Int64 = .min / 2
 
     init(_ simulation: Simulation, at address: Address, part: StaticString) {
         self.simulation = simulation
@@ -52,6 +54,7 @@ class Service {
         let machine = simulation.machine
         fault = (kind, machine.now + time)
         lastFailure = machine.now + time
+        if kind == .babbles || kind == .crawls { lastLie = machine.now + time }
         guard kind == .dies else { return }
         machine.network.services[address] = nil
         for peer in peers { peer.abort() }

@@ -19,7 +19,12 @@ final class Simulation {
     private(set) var issuer: Issuer!
     private(set) lazy var limits = LimitChecks(self)
     private(set) var weChat: WeChat!
+    private(set) lazy var keyTrial = plan.traffic.triesKeys && plan.callers.hasApple ? KeyTrial(self) : nil
     var incarnations = 0
+    /// Codes that apps got.
+    var appCodes: [AppCode] = []
+    /// When masters were lost right after something was acknowledged.
+    var failovers: [Int64] = []
     /// Gateways whose process the driver is to start.
     var starting: [Gateway] = []
     /// When a process was last started.
@@ -41,11 +46,11 @@ final class Simulation {
         write("users", plan.usersFile)
         for file in plan.callers.files { write(file.name, file.text) }
         for gateway in gateways {
-            write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, store: redis.url))
+            write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, store: redis.url, variant: 0))
         }
     }
 
-    private func write(_ name: String, _ text: String) {
+    func write(_ name: String, _ text: String) {
         guard let file = fopen(machine.folder + "/" + name, "w") else { return }
         fputs(text, file)
         fchmod(fileno(file), 0o600)
@@ -60,7 +65,10 @@ final class Simulation {
     }
 
     /// Whether a failover, which loses the last writes, came while a request was under way.
-    func isShaken(_ exchange: Exchange) -> Bool { exchange.sentAt <= redis.lastFailover ?? -1 }
+    func isShaken(_ exchange: Exchange) -> Bool {
+        // An instance uses the old master until it has found the new one.
+        exchange.sentAt <= (redis.lastFailover ?? .min / 2) + 8_000_000_000
+    }
 
     /// Whether the store may have lost a session.
     func mayForget(_ session: Session) -> Bool {
@@ -86,6 +94,7 @@ final class Simulation {
         for client in clients { client.start() }
         readers = (0..<plan.callers.readers).map { EventReader(self, $0) }
         for reader in readers { reader.start() }
+        startTrials()
         for fault in plan.faults { machine.at(fault.at) { [self] in strike(fault) } }
         guard drive(until: { self.machine.now >= self.plan.calm }, within: 100, "faults over") else { return failure }
         for gateway in gateways { gateway.process.faults = [:] }
@@ -165,7 +174,7 @@ final class Simulation {
             machine.network.cut[upstreams[index].address.host] = machine.now + fault.duration
         case .clientsCut:
             for index in 0..<25 { machine.network.cut[Address(200 + index, 0).host] = machine.now + fault.duration }
-        case .reload(let index): machine.signal(gateways[index].process, Int(SIGHUP))
+        case .reload(let index): reload(gateways[index])
         case .restart(let index): restart(gateways[index], by: SIGTERM)
         case .kill(let index): restart(gateways[index], by: SIGKILL)
         case .callFails(let index, let kind, let error):
@@ -188,6 +197,7 @@ final class Simulation {
             machine.after(fault.duration) { process.diskError = 0 }
         case .weChatFails(let kind): weChat.strike(kind, for: fault.duration)
         case .keysRotate: issuer.rotate(keepingFor: fault.duration * 4)
+        case .watchFails(let index, let error): failWatches(of: gateways[index], error, for: fault.duration)
         case .storm:
             machine.network.weather.reset = 30
             machine.after(fault.duration) { [self] in machine.network.weather.reset = plan.weather.reset }
@@ -214,11 +224,19 @@ final class Simulation {
 
     // MARK: The end
 
-    private var probes = 0
+    var probes = 0
 
     /// With all faults gone, everything is served again.
     private func probe() {
         for gateway in gateways { probe(gateway, attempt: 0) }
+        keyTrial?.probe()
+        guard !appCodes.isEmpty else { return }
+        // Long after the last failover, within the life of a code.
+        probes += 1
+        machine.at(plan.calm + 12_000_000_000) { [self] in
+            probes -= 1
+            probeCodes()
+        }
     }
 
     private func probe(_ gateway: Gateway, attempt: Int) {
@@ -238,6 +256,7 @@ final class Simulation {
 
     /// What was deleted does not work any more.
     private func probeEnded() {
+        probeForgotten()
         for session in ledger.accounts.deletions.flatMap(\.sessions).filter({ $0.end != nil }).suffix(3) {
             guard let token = session.access.last?.token else { continue }
             probes += 1

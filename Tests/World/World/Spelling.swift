@@ -5,14 +5,18 @@ struct Spelling {
     private var random: SeededRandom
     /// How often something is written in an unusual way, in a thousand.
     private let oddity: Int
+    /// Whether it is HTTP/1.0.
+    let isOld: Bool
 
     init(_ random: SeededRandom) {
         self.random = random
         oddity = self.random.pick([0, 0, 20, 200])
+        isOld = self.random.chance(60)
     }
 
     /// The head of a request, up to its empty line.
-    mutating func head(_ method: String, _ path: String, _ fields: [String], expects: Bool) -> String {
+    mutating func head(_ method: String, _ path: String, _ fields: [String], expects: Bool, version: Int = 1) -> String
+    {
         let host = random.chance(oddity) ? random.pick(["API.example.COM", "api.example.com:80"]) : "api.example.com"
         let isAbsolute = random.chance(oddity) && !host.hasSuffix(":80")
         let target = isAbsolute ? "http://\(host)\(path)" : path
@@ -23,7 +27,7 @@ struct Spelling {
             lines.append(random.pick(["Connection: , keep-alive ,", "Connection:", "Accept: ,a , , b", "X-Empty:"]))
         }
         let start = random.chance(oddity / 2) ? "\r\n" : ""
-        return start + "\(method) \(target) HTTP/1.1\r\n" + lines.map { field($0) + "\r\n" }.joined() + "\r\n"
+        return start + "\(method) \(target) HTTP/1.\(version)\r\n" + lines.map { field($0) + "\r\n" }.joined() + "\r\n"
     }
 
     private mutating func field(_ line: String) -> String {

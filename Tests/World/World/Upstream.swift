@@ -2,10 +2,12 @@ import WorldMachine
 
 /// A server behind the gateways: it echoes, and is at times what servers are at times.
 final class Upstream {
-    private unowned let simulation: Simulation
+    unowned let simulation: Simulation
     let address: Address
     private var random: SeededRandom
     private var peers: [ObjectIdentifier: Peer] = [:]
+    /// Those that speak HTTP/1.
+    private(set) var open: [ObjectIdentifier: UpstreamConnection] = [:]
     private var connections = 0
     /// Until when it accepts no connections, and sends nothing.
     var deadUntil: Int64 = 0
@@ -15,10 +17,10 @@ final class Upstream {
         self.simulation = simulation
         address = Address(100 + index, 80)
         random = SeededRandom(seed: simulation.plan.seed &+ UInt64(index), part: "upstream")
-        open()
+        listen()
     }
 
-    func open() {
+    func listen() {
         simulation.machine.network.services[address] = { [unowned self] in accept($0) }
         simulation.machine.network.services[streams] = { [unowned self] in acceptStreams($0) }
     }
@@ -29,7 +31,8 @@ final class Upstream {
         simulation.machine.network.services[streams] = nil
         for peer in peers.values.sorted(by: { $0.stream.remote.port < $1.stream.remote.port }) { peer.abort() }
         peers.removeAll()
-        simulation.machine.after(time) { [unowned self] in open() }
+        open.removeAll()
+        simulation.machine.after(time) { [unowned self] in listen() }
     }
 
     /// Where it speaks HTTP/2.
@@ -49,29 +52,47 @@ final class Upstream {
         let peer = Peer(stream)
         peers[ObjectIdentifier(peer)] = peer
         let connection = UpstreamConnection(simulation, peer, SeededRandom(seed: random.next()))
+        open[ObjectIdentifier(peer)] = connection
         connection.isHanging = { [unowned self] in simulation.machine.now < hangsUntil ? hangsUntil : 0 }
         peer.received = { connection.received($0) }
-        peer.ended = { [unowned self] _ in peers[ObjectIdentifier(peer)] = nil }
+        peer.ended = { [unowned self] _ in
+            peers[ObjectIdentifier(peer)] = nil
+            open[ObjectIdentifier(peer)] = nil
+        }
         peer.stream.watcher?(stream)
     }
 }
 
 /// One connection to an upstream.
 final class UpstreamConnection {
-    private unowned let simulation: Simulation
-    private let peer: Peer
-    private var random: SeededRandom
+    unowned let simulation: Simulation
+    let peer: Peer
+    var random: SeededRandom
     private var reader = MessageReader(isResponse: false)
     private var exchange: Exchange?
     private var head: MessageHead?
     private var body: [UInt8] = []
     private var tunnel: UpstreamTunnel?
+    private var hasResponded = false
+    /// When it had sent its last response; `nil` while it has a request.
+    private var idleSince: Int64?
     var isHanging: () -> Int64 = { 0 }
 
     init(_ simulation: Simulation, _ peer: Peer, _ random: SeededRandom) {
         self.simulation = simulation
         self.peer = peer
         self.random = random
+    }
+
+    /// The port of the gateway.
+    var port: UInt16 { peer.stream.remote.port }
+
+    /// Whether it is a gateway's, and was not used since a time.
+    func isIdle(from host: UInt32, since time: Int64) -> Bool {
+        guard let idleSince, let exchange, peer.stream.remote.host == host, !peer.hasEnded, peer.unsent == 0,
+            !exchange.path.hasPrefix("/ws/"), exchange.state != .sent
+        else { return false }
+        return max(idleSince, exchange.finishedAt) < time
     }
 
     func received(_ bytes: [UInt8]) {
@@ -87,7 +108,7 @@ final class UpstreamConnection {
                     simulation.ledger.checkTrailer(trailer, of: exchange)
                     simulation.ledger.checkBodyEnd(body.count, of: exchange)
                 }
-                respond()
+                if !hasResponded { respond() }
             case .invalid(let reason):
                 simulation.ledger.violate(.oneResponse, "an upstream got a malformed request: \(reason)")
             }
@@ -97,9 +118,15 @@ final class UpstreamConnection {
     private func begin(_ head: MessageHead) {
         self.head = head
         body = []
+        hasResponded = false
+        idleSince = nil
         exchange = simulation.ledger.seen(head)
         if head.value("expect") != nil, random.chance(500) { peer.send("HTTP/1.1 100 Continue\r\n\r\n") }
         // Some respond, or leave, before they have read the body.
+        if let exchange, exchange.isEarly, random.chance(700) {
+            hasResponded = true
+            return respondEarly(to: exchange)
+        }
         if random.chance(simulation.plan.rudeness) { peer.abort() }
     }
 
@@ -113,10 +140,11 @@ final class UpstreamConnection {
             exchange.down = Flow()
             exchange.down.isEnded = true
         }
-        let response = makeResponse(exchange, echoing: body, isHead: isHead)
+        let isWrong = !isHead && random.chance(simulation.plan.rudeness / 3)
+        let response = isWrong ? [malformed(exchange)] : makeResponse(exchange, echoing: body, isHead: isHead)
         let hanging = isHanging()
         simulation.machine.at(max(hanging, simulation.machine.now + Int64(delay) * 1_000_000)) { [self] in
-            send(response, of: exchange)
+            send(response, of: exchange, isWrong: isWrong)
         }
     }
 
@@ -170,8 +198,10 @@ final class UpstreamConnection {
     }
 
     /// Sends the parts of a response, perhaps with pauses, perhaps not all of them.
-    private func send(_ parts: [[UInt8]], of exchange: Exchange) {
+    private func send(_ parts: [[UInt8]], of exchange: Exchange, isWrong: Bool) {
         guard !peer.hasEnded else { return }
+        // A body that ends with its connection would look whole.
+        let isOrderly = parts.last?.isEmpty == false && random.chance(500)
         let cut = random.chance(simulation.plan.rudeness) ? random.below(parts.count) : parts.count
         var time = simulation.machine.now
         for (index, part) in parts.enumerated() {
@@ -183,9 +213,11 @@ final class UpstreamConnection {
                     "upstream \(peer.stream.local) sends part \(index) of \(parts.count), \(part.count) bytes, cut at \(cut)"
                 )
                 if isLast { exchange.respondedAt = simulation.machine.now }
-                if index >= cut { return peer.abort() }
+                if index >= cut { return isOrderly ? peer.finish() : peer.abort() }
+                if isLast, !isWrong { exchange.wholeAt = simulation.machine.now }
                 if part.isEmpty, isLast { return peer.finish() }
-                peer.send(part)
+                peer.send(isLast && random.chance(simulation.plan.rudeness / 3) ? part + blurting() : part)
+                if isLast { idleSince = simulation.machine.now }
                 // Some close a connection that the gateway may use again.
                 if isLast, random.chance(simulation.plan.rudeness) { peer.finish() }
             }

@@ -33,6 +33,10 @@ final class UpstreamStreams {
     private var random: SeededRandom
     private var requests: [Int32: Request] = [:]
     private var lastRefused: Int32 = .max
+    /// After how many requests it is gone without a word; what came since.
+    private var requestsLeft: Int
+    private var unheard: [Exchange] = []
+    private var silentAt: Int64 = 0
     var isHanging: () -> Int64 = { 0 }
 
     init(_ simulation: Simulation, _ peer: Peer, _ random: SeededRandom) {
@@ -40,6 +44,7 @@ final class UpstreamStreams {
         self.peer = peer
         self.random = random
         let streams = self.random.pick([100, 100, 2, 1])
+        requestsLeft = self.random.chance(simulation.plan.rudeness * 3) ? 1 + self.random.below(12) : .max
         session = FrameSession(
             isServer: true,
             settings: [
@@ -52,10 +57,11 @@ final class UpstreamStreams {
         guard session.receive(bytes) else {
             return simulation.ledger.violate(.oneResponse, "an upstream got what is not HTTP/2")
         }
-        flush()
+        if requestsLeft > 0 { flush() } else { hearNothing() }
     }
 
     private func flush() {
+        guard requestsLeft > 0 else { return }
         session.exchange(with: peer) { handle($0) }
         if !peer.hasEnded, session.isOver { peer.finish() }
     }
@@ -83,6 +89,26 @@ final class UpstreamStreams {
         }
     }
 
+    /// It is gone without a word: once that was noticed, nothing more comes to it.
+    private func hearNothing() {
+        for event in session.takeEvents() {
+            guard case .head(_, let fields, _) = event, let path = fields.first(where: { $0.name == ":path" })?.value,
+                let exchange = simulation.ledger.exchange(ofPath: path)
+            else { continue }
+            // What it had sent before has arrived within a second.
+            let noticed = unheard.first {
+                $0.status == 504 && $0.sentAt > silentAt + 1_000_000_000 && $0.finishedAt < exchange.sentAt
+            }
+            if let first = noticed, simulation.wasClear(from: silentAt) {
+                simulation.ledger.violate(
+                    .served,
+                    "request \(exchange.number) went to a connection that was silent for \(first.number) until it got 504"
+                )
+            }
+            unheard.append(exchange)
+        }
+    }
+
     private func begin(_ id: Int32, _ fields: FrameEvent.Fields) {
         func value(_ name: String) -> String { fields.first { $0.name == name }?.value ?? "" }
         let head = MessageHead(
@@ -94,6 +120,8 @@ final class UpstreamStreams {
             lastRefused = min(lastRefused, id)
         }
         guard id < lastRefused, let exchange = simulation.ledger.seen(head) else { return }
+        requestsLeft -= 1
+        if requestsLeft == 0 { silentAt = simulation.machine.now }
         requests[id] = Request(exchange, isHead: value(":method") == "HEAD")
         if random.chance(simulation.plan.rudeness / 4) { peer.abort() }
     }
@@ -126,6 +154,7 @@ final class UpstreamStreams {
         session.respond(id, fields, hasBody: hasBody)
         guard hasBody else {
             request.exchange.respondedAt = simulation.machine.now
+            request.exchange.wholeAt = simulation.machine.now
             return flush()
         }
         send(request.body, on: id, request)
@@ -145,6 +174,7 @@ final class UpstreamStreams {
                 session.reset(id, random.pick([2, 8, 11]))
             } else {
                 request.exchange.respondedAt = simulation.machine.now
+                request.exchange.wholeAt = simulation.machine.now
                 session.append(Array(body.dropFirst(first)), to: id)
                 session.end(id, trailer: trailer)
             }

@@ -3,6 +3,7 @@ import WorldMachine
 /// WeChat, as far as gateways call it: it exchanges codes for users.
 final class WeChat: Service {
     static let appID = "wx0000000000000001"
+    static let webID = "wx0000000000000002"
     static let secret = "0123456789abcdef0123456789abcdef"
 
     /// A code that was issued to a client.
@@ -41,7 +42,8 @@ final class WeChat: Service {
         let query = Form(Array((parts.count > 1 ? parts[1] : "").utf8))
         switch parts.first {
         case "/sns/oauth2/access_token":
-            guard query["appid"] == Self.appID, query["secret"] == Self.secret else { return Self.error(40125) }
+            guard let app = query["appid"], app == Self.appID || app == Self.webID, query["secret"] == Self.secret
+            else { return Self.error(40125) }
             guard let code = codes.first(where: { $0.text == query["code"] }) else { return Self.error(40029) }
             if let first = code.sentAt {
                 if !simulation.mayForgetUse(since: first) {

@@ -18,7 +18,8 @@ final class WebSocketClient {
         self.exchange = exchange
         random = SeededRandom(seed: seed)
         writer = WebSocketWriter(isClient: true, random: SeededRandom(seed: seed &+ 1))
-        end = simulation.machine.now + Int64(random.within(100...40_000)) * 1_000_000
+        let time = Int64(random.within(100...40_000)) * 1_000_000
+        end = simulation.machine.now + min(time, simulation.longest)
         peer = Peer.connect(simulation.machine, from: address, to: gateway.address)
         // It lives for as long as its connection does.
         peer.received = { self.received($0) }
@@ -147,7 +148,8 @@ extension Client {
                 "GET", "/sse/", .session(session), needsProof: true, fields: ["Authorization: Bearer \(token)"]
             ) { _ in connection.close() }
             pinned = nil
-            simulation.machine.after(Int64(random.within(100...40_000)) * 1_000_000) { connection.close() }
+            let time = Int64(random.within(100...40_000)) * 1_000_000
+            simulation.machine.after(min(time, simulation.longest)) { connection.close() }
         }
         next(nil)
     }
