@@ -8,7 +8,8 @@ extension Client {
         case 0, 1: tellAhead(next)
         case 2 where traffic.allowsSlowBodies: stall(next)
         case 2, 3: goOnAfterClose(next)
-        case 4 where traffic.hasGreedyClients: random.chance(500) ? pipelineDeaf(next) : takeSlowly(next)
+        case 4 where traffic.hasGreedyClients:
+            random.chance(simulation.plan.hasHTTP2Upstreams ? 0 : 500) ? pipelineDeaf(next) : takeSlowly(next)
         case 5 where random.chance(300): holdHead(next)
         case 6 where !simulation.plan.hasHTTP2Upstreams: meetBlurts(next)
         case 7, 8: endTwice(next)
@@ -75,7 +76,8 @@ extension Client {
         let connection = newConnection()
         connection.retire()
         let body = bytes(random.within(2...3000))
-        let exchange = open("POST", "/pub/", on: connection, body: body) { exchange in
+        let path = random.pick(["/pub/", "/auth/revoke"])
+        let exchange = open("POST", path, on: connection, body: body) { exchange in
             connection.close()
             next(exchange)
         }
@@ -116,7 +118,7 @@ extension Client {
         var left = count
         connection.pause(for: 5_000_000_000)
         let all = (0..<count).map { _ in
-            open("PUT", "/pub/", on: connection, body: bytes(size)) { exchange in
+            open("PUT", "/pub/whole/", on: connection, body: bytes(size)) { exchange in
                 left -= 1
                 guard left == 0 else { return }
                 connection.close()

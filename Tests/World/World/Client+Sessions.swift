@@ -168,6 +168,7 @@ extension Client {
                 }
                 if isLate {
                     session.end = (simulation.machine.now, exchange.gateway, exchange.incarnation)
+                    return simulation.machine.after(10_000_000) { self.use(session, next) }
                 } else {
                     session.isUnsure = true
                 }

@@ -20,7 +20,9 @@ extension Simulation {
     }
 
     /// How long what a client begins now may go on, in nanoseconds: at the end of a world nothing is left of it.
-    var longest: Int64 { max(plan.calm + 8_000_000_000 - machine.now, 1_000_000_000) }
+    var longest: Int64 {
+        machine.now < plan.calm ? plan.calm + 22_000_000_000 - machine.now : 5_000_000_000
+    }
 
     /// Begins what happens once in a world.
     func startTrials() {

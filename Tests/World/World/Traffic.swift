@@ -117,6 +117,19 @@ extension Simulation {
     }
 }
 
+extension Plan {
+    /// Whether upstreams, or connections to them, are cut off about a time.
+    func isCut(at time: Int64) -> Bool {
+        faults.contains { fault in
+            switch fault.kind {
+            case .upstreamUnreachable, .storm:
+                fault.at < time + 1_000_000_000 && time < fault.at + fault.duration + 1_000_000_000
+            default: false
+            }
+        }
+    }
+}
+
 // MARK: What follows
 
 extension Ledger {

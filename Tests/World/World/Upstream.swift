@@ -141,7 +141,8 @@ final class UpstreamConnection {
             exchange.down.isEnded = true
         }
         let isWrong = !isHead && random.chance(simulation.plan.rudeness / 3)
-        let response = isWrong ? [malformed(exchange)] : makeResponse(exchange, echoing: body, isHead: isHead)
+        let response =
+            isWrong ? malformed(exchange, echoing: body) : makeResponse(exchange, echoing: body, isHead: isHead)
         let hanging = isHanging()
         simulation.machine.at(max(hanging, simulation.machine.now + Int64(delay) * 1_000_000)) { [self] in
             send(response, of: exchange, isWrong: isWrong)
@@ -167,6 +168,10 @@ final class UpstreamConnection {
         let status =
             random.chance(simulation.plan.failures)
             ? random.pick(["500 Internal Server Error", "503 Service Unavailable", "404 Not Found"]) : "200 OK"
+        if exchange.path.hasPrefix("/pub/whole/") {
+            lines.append("Content-Length: \(body.count)")
+            return [Array("HTTP/1.1 \(status)\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n".utf8) + body]
+        }
         switch random.below(10) {
         case 0 where !isHead:
             // Its end is that of the connection.
@@ -206,6 +211,7 @@ final class UpstreamConnection {
         var time = simulation.machine.now
         for (index, part) in parts.enumerated() {
             if random.chance(50) { time += Int64(random.within(1...800)) * 1_000_000 }
+            if isWrong, index > 0 { time += 30_000_000 }
             let isLast = index == parts.count - 1
             simulation.machine.at(time) { [self] in
                 guard !peer.hasEnded else { return }

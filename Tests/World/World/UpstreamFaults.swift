@@ -27,17 +27,22 @@ extension UpstreamConnection {
         simulation.machine.after(200_000_000) { [peer] in if !peer.hasEnded { peer.finish() } }
     }
 
-    /// A head, and behind it what is no body; in one piece.
-    func malformed(_ exchange: Exchange) -> [UInt8] {
+    /// What is no response, in the pieces in which it is sent.
+    func malformed(_ exchange: Exchange, echoing body: [UInt8]) -> [[UInt8]] {
         let head = "HTTP/1.1 200 OK\r\nX-World: \(exchange.number)\r\n"
+        if !body.isEmpty, random.chance(500) {
+            // The second chunk is none.
+            let part = body.prefix(1 + random.below(min(body.count, 4000)))
+            let size = Array((String(part.count, radix: 16) + "\r\n").utf8)
+            return [Array((head + "Transfer-Encoding: chunked\r\n\r\n").utf8), size + part + Array("\r\nzz\r\n".utf8)]
+        }
         let text = random.pick([
             head + "Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
-            head + "Transfer-Encoding: chunked\r\n\r\n;;\r\n",
             head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
             "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/9 200 OK\r\n\r\n",
             head + "Content-Length: x\r\n\r\n",
         ])
-        return Array(text.utf8)
+        return [Array(text.utf8)]
     }
 }
 

@@ -99,7 +99,7 @@ final class UpstreamStreams {
             let noticed = unheard.first {
                 $0.status == 504 && $0.sentAt > silentAt + 1_000_000_000 && $0.finishedAt < exchange.sentAt
             }
-            if let first = noticed, simulation.wasClear(from: silentAt) {
+            if let first = noticed, !simulation.plan.isCut(at: silentAt) {
                 simulation.ledger.violate(
                     .served,
                     "request \(exchange.number) went to a connection that was silent for \(first.number) until it got 504"

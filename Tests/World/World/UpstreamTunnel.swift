@@ -12,6 +12,8 @@ final class UpstreamTunnel {
     private let down = Flow()
     private let end: Int64
     private var hasClosed = false
+    /// What is left of a frame that was begun.
+    private var rest: [UInt8] = []
     /// Sends bytes of a long response, or its end, in a protocol other than HTTP/1.
     var write: (([UInt8]?) -> Void)?
     /// Whether such a response has been given up.
@@ -54,11 +56,11 @@ final class UpstreamTunnel {
                 echo(bytes)
             case .control(WebSocketWriter.close, let payload):
                 guard !peer.hasEnded else { return }
-                if !hasClosed { peer.send(writer.frame(WebSocketWriter.close, Array(payload.prefix(2)))) }
+                if !hasClosed { send(writer.frame(WebSocketWriter.close, Array(payload.prefix(2)))) }
                 hasClosed = true
                 peer.finish()
             case .control(WebSocketWriter.ping, let payload):
-                if !hasClosed, !peer.hasEnded { peer.send(writer.frame(WebSocketWriter.pong, payload)) }
+                if !hasClosed, !peer.hasEnded { send(writer.frame(WebSocketWriter.pong, payload)) }
             case .control: break
             }
         }
@@ -70,11 +72,23 @@ final class UpstreamTunnel {
             guard !peer.hasEnded, !hasClosed else { return }
             if random.chance(simulation.plan.rudeness / 4) { return peer.abort() }
             down.send(bytes, at: simulation.machine.now)
-            peer.send(writer.message(bytes))
+            send(writer.message(bytes), isSlow: random.chance(150))
             if simulation.machine.now > end {
                 hasClosed = true
-                peer.send(writer.closing(1000))
+                send(writer.closing(1000))
             }
+        }
+    }
+
+    /// Sends frames, perhaps with a pause in the middle.
+    private func send(_ bytes: [UInt8], isSlow: Bool = false) {
+        let all = rest + bytes
+        let first = isSlow ? rest.count + 1 + random.below(bytes.count) : all.count
+        peer.send(Array(all.prefix(first)))
+        rest = Array(all.dropFirst(first))
+        guard !rest.isEmpty else { return }
+        simulation.machine.after(Int64(random.within(100...3000)) * 1_000_000) { [self] in
+            if !peer.hasEnded, !rest.isEmpty { send([]) }
         }
     }
 
