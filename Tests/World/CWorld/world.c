@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <asm/prctl.h>
@@ -164,10 +165,23 @@ int world_fork(void) {
 int world_pin(char **arguments) {
     int persona = personality(0xffffffff);
     if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) && personality(persona | ADDR_NO_RANDOMIZE) >= 0) {
-        char *environment[] = {"SWIFT_DETERMINISTIC_HASHING=1", "SWIFT_BACKTRACE=enable=no", "PATH=/usr/bin:/bin", NULL};
+        char *environment[] = {"SWIFT_DETERMINISTIC_HASHING=1", "SWIFT_BACKTRACE=enable=no", "PATH=/usr/bin:/bin", NULL,
+                               NULL};
+        char profile[PATH_MAX];
+        const char *counts = getenv("LLVM_PROFILE_FILE");
+        if (counts && snprintf(profile, sizeof profile, "LLVM_PROFILE_FILE=%s", counts) < PATH_MAX) {
+            environment[3] = profile;
+        }
         execve("/proc/self/exe", arguments, environment);
     }
     return persona & ADDR_NO_RANDOMIZE ? 0 : -1;
+}
+
+// Where a build counts which lines are executed.
+__attribute__((weak)) int __llvm_profile_write_file(void);
+
+void world_write_profile(void) {
+    if (__llvm_profile_write_file) __llvm_profile_write_file();
 }
 
 void world_use_processor(int processor) {

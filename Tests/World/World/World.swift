@@ -56,6 +56,7 @@ enum World {
         if violation != nil { lines += simulation.details }
         report.write(lines.joined(separator: "\n"))
         fflush(nil)
+        world_write_profile()
         _exit(violation == nil ? 0 : 1)
     }
 

@@ -41,6 +41,9 @@ long world_system_call(long number, long a, long b, long c, long d, long e, long
 // Where the program is loaded from; runs the program again without address randomization if it is randomized.
 int world_pin(char **arguments);
 
+// In a build that counts which lines are executed: adds what this process has counted to a file.
+void world_write_profile(void);
+
 // Keeps this process on one of the processors, which are counted round.
 void world_use_processor(int number);
 
