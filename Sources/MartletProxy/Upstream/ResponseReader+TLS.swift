@@ -8,11 +8,15 @@ extension ResponseReader {
     /// Sends the PROXY protocol header, and starts the TLS handshake.
     mutating func startPreamble(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) {
         let endpoint = Int(loop.upstreams[upstream].endpoint)
-        if loop.upstreams.directory.endpoints[endpoint].transport.sendsProxyHeader {
+        if loop.upstreams.directory.endpoints[endpoint].transport.sendsProxyHeader,
+            loop.upstreams[upstream].transport.output.isEmpty
+        {
             loop.upstreams.writeProxyHeader(upstream, &loop.downstreams, &loop.exchanges)
         }
         guard loop.upstreams[upstream].transport.isSecure else {
             loop.upstreams.flushTransport(upstream, &loop.context)
+            // No request overtakes the rest of the header: the event that reports room comes here again.
+            guard loop.upstreams[upstream].transport.output.isEmpty else { return }
             return RequestForwarder.upstreamReady(upstream, &loop)
         }
         guard let tls = loop.upstreams.directory.endpoints[endpoint].transport.tls else {

@@ -102,6 +102,28 @@ import Testing
         #expect(received == payload + Array("body".utf8) && bench.output(server.upstream).isEmpty)
     }
 
+    @Test func `no request overtakes what is left of a PROXY header`() throws {
+        let bench = try LoopBench()
+        let (server, client) = (bench.openServer(connected: false), bench.openClient())
+        let exchange = bench.admit(BenchText.get, on: client.downstream)
+        // More than the kernel accepts.
+        let header = Payload.bytes(300_000)
+        bench.run { loop in
+            loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
+            loop.attach(exchange, to: server.upstream)
+            loop.upstreams[server.upstream].transport.output.append(header)
+        }
+        bench.withResponses { $0.startPreamble(server.upstream, &$1) }
+        let early = bench.run { $0.exchanges[exchange].forwarding.head.sent }
+        #expect(early == 0 && bench.phase(server.upstream) == .connecting)
+        var received = server.end.bytes()
+        for _ in 0..<1000 where bench.phase(server.upstream) == .connecting {
+            bench.withResponses { $0.startPreamble(server.upstream, &$1) }
+            received += server.end.bytes()
+        }
+        #expect(received == header + Array(head(bench, exchange).utf8))
+    }
+
     @Test func `nothing is sent without a request, or before the connection is established`() throws {
         let bench = try LoopBench()
         let server = bench.openServer(connected: false)
