@@ -153,10 +153,13 @@ package final class GrantChecker: Sendable {
         }
     }
 
-    /// Records when the next check is due; `false` if this one is another instance's, or the store is unavailable.
+    /// Records when the next check is due; `false` if this one is another instance's, or, after a pause, if the store
+    /// cannot record it: what is due may still be read from one that takes no changes.
     private func begin(_ due: DueCheck) async -> Bool {
         let next = JobSchedule.later(clock.unixMilliseconds, by: schedule.every.wholeMilliseconds)
-        return await noted(try await store.beginCheck(due, next: next)) ?? false
+        if let isOurs = await noted(try await store.beginCheck(due, next: next)) { return isOurs }
+        await sleep(GrantChecker.pollInterval)
+        return false
     }
 
     private func perform(_ due: DueCheck) async -> Result { await noted(try await ask(due)) ?? .failed }

@@ -1,5 +1,4 @@
 import Foundation
-import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletEvents
@@ -8,6 +7,7 @@ import MartletProvider
 import MartletTesting
 import Testing
 
+@testable import MartletAccounts
 @testable import MartletIdentities
 
 @Suite(.timeLimit(.minutes(60))) struct GrantCheckerTests {
@@ -15,12 +15,15 @@ import Testing
         every: .seconds(86_400), spread: .seconds(43_200), rate: RequestRate(count: 5))
 
     /// Runs a checker on simulated time.
-    private func check(_ stage: Stage, _ issuer: ScriptedIssuer, for span: Duration) async throws -> GrantChecker {
+    private func check(
+        _ stage: Stage, _ issuer: ScriptedIssuer, leases: (any LeaseStoring)? = nil, for span: Duration
+    ) async throws -> GrantChecker {
         let end = stage.time.now + span.components.seconds * 1000
         let time = stage.time
         let stopping = Box<GrantChecker?>(nil)
         let made = GrantChecker(
-            issuer.handle, store: stage.store.life, leases: stage.store, keys: stage.keys, runner: stage.runner(issuer),
+            issuer.handle, store: stage.store.life, leases: leases ?? stage.store, keys: stage.keys,
+            runner: stage.runner(issuer),
             clock: time.clock,
             logger: .silent,
             sleep: { span in
@@ -113,6 +116,27 @@ import Testing
             // 60, 120 and 240 s of pause: a few checks that were in progress each time.
             #expect(issuer.checked.value.count <= 45, "\(issuer.checked.value.count) checks in 10 minutes")
             #expect(stage.sessions.ended.value.isEmpty)
+        }
+    }
+
+    @Test func `a store that takes no changes is asked with pauses`() async throws {
+        /// Leases that are elsewhere.
+        struct OtherLeases: LeaseStoring {
+            func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
+                true
+            }
+            func releaseLease(_ name: String, owner: String) async throws(StoreError) {}
+        }
+        try await Stage.run { stage in
+            let issuer = ScriptedIssuer(Self.schedule)
+            try await stage.logIn("u1", grant: "g1", by: issuer)
+            stage.time.advance(by: .seconds(2 * 86_400))
+            // What is due can still be read.
+            let file = CopySource(path: stage.path, clock: stage.time.clock)
+            try await file.markMoved()
+            await file.close()
+            _ = try await check(stage, issuer, leases: OtherLeases(), for: .seconds(5))
+            #expect(issuer.checked.value.isEmpty)
         }
     }
 

@@ -216,7 +216,7 @@ import Testing
             let issuer = ScriptedIssuer()
             let ada = try await stage.logIn("001", grant: "refresh", by: issuer)
             let other = try #require(GrantKeys([Secret(try GrantKeys.makeText())]))
-            let lost = Stage(store: stage.store, time: stage.time, keys: other)
+            let lost = Stage(store: stage.store, time: stage.time, keys: other, path: stage.path)
             try await lost.life(issuer).requestDeletion(of: ada, reason: "user")
             try await lost.performDue(issuer)
             #expect(issuer.revoked.value.isEmpty)

@@ -119,6 +119,8 @@ struct Stage {
     let sessions = ScriptedSessions()
     let published = Publications()
     let keys: GrantKeys
+    /// The file.
+    let path: String
 
     static let keyText = Base64.encode([UInt8](repeating: 7, count: 32), padding: .required)
 
@@ -139,7 +141,8 @@ struct Stage {
                 store.subscribe(
                     EventSubscriptions([EventSubscriptions.Subscriber(hook: "all", patterns: [pattern])]))
             }
-            result = .success(try await body(Stage(store: store, time: time, keys: keys)))
+            result = .success(
+                try await body(Stage(store: store, time: time, keys: keys, path: folder.file("accounts.db"))))
         } catch {
             result = .failure(error)
         }
