@@ -20,7 +20,8 @@ enum Linux {
         getrusage = 98
     static let sysinfo = 99, getuid = 102, geteuid = 107, sigaltstack = 131, setpriority = 141, prctl = 157,
         gettid = 186
-    static let futex = 202, setaffinity = 203, getaffinity = 204, getdents = 217, restart = 219, epollWait = 232
+    static let flock = 73, futex = 202, setaffinity = 203, getaffinity = 204, getdents = 217, restart = 219,
+        epollWait = 232
     static let epollControl = 233, exitGroup = 231, tgkill = 234, openat = 257, newfstatat = 262, unlinkat = 263
     static let renameat = 264, accept4 = 288, eventfd = 290, pipe2 = 293, prlimit = 302, getrandom = 318, timerfd = 283
     static let timerfdSet = 286, timerfdGet = 287, epollCreate = 291, splice = 275, clockNanosleep = 230,

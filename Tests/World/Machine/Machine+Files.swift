@@ -73,7 +73,8 @@ extension Machine {
                 new.withCString { Linux.call(number, Int(bitPattern: old), Int(bitPattern: $0)) }
             }
         case Linux.fsync, Linux.fdatasync: return process.diskError == EIO ? -Int(EIO) : 0
-        case Linux.fstat, Linux.lseek, Linux.ftruncate, Linux.fchmod, Linux.fchown, Linux.getdents:
+        case Linux.fstat, Linux.lseek, Linux.ftruncate, Linux.fchmod, Linux.fchown, Linux.getdents,
+            Linux.flock:
             return onDescriptor(number, a)
         default: return nil
         }

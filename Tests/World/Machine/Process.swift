@@ -10,7 +10,8 @@ package final class Process {
     /// The address of its machine.
     package var host: UInt32
     /// The most descriptors that it may have open.
-    package var descriptorLimit = 4096
+    package var descriptorLimit = Process.usualDescriptorLimit
+    package static let usualDescriptorLimit = 4096
     package internal(set) var descriptors = 0
     /// Whether it has exited or was killed.
     package internal(set) var isDead = false

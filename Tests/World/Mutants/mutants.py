@@ -15,6 +15,7 @@ CONTEXT = 3
 MOST_LINES = 3
 INVARIANTS = {
     "identity": "an upstream sees no identity that was not proved",
+    "routing": "a request goes where its route says, and gets what is configured",
     "client-header": "an upstream sees no identity header that a client made",
     "one-response": "a request gets exactly one response, in its order, or a closed connection",
     "one-line": "a request has exactly one access line",

@@ -26,6 +26,8 @@ final class AccountBook {
     private var current: [String: String] = [:]
     private var owners: [String: String] = [:]
     private(set) var deletions: [Deletion] = []
+    /// Identities of the accounts of others.
+    private var links: [String: String] = [:]
     /// When a login of an identity was last sent.
     private(set) var lastLogins: [String: Int64] = [:]
     private var logins: [String: [Int64]] = [:]
@@ -49,7 +51,8 @@ final class AccountBook {
     /// Whether an identity was seen as a subject that is its own.
     /// - Parameter time: when the request was sent.
     /// - Returns: what is wrong.
-    func observe(_ identity: String, as subject: String, sentAt time: Int64) -> String? {
+    func observe(_ given: String, as subject: String, sentAt time: Int64) -> String? {
+        let identity = links[given] ?? given
         guard hasAccounts else { return identity == subject ? nil : "\(identity) was \(subject)" }
         guard subject.hasPrefix("usr_") else { return "\(identity) was \(subject), which is no account" }
         if let owner = owners[subject], owner != identity { return "\(identity) was \(subject), which is \(owner)'s" }
@@ -67,15 +70,17 @@ final class AccountBook {
     }
 
     /// Whether an identity may have left its account since a credential of it was issued, or shortly before.
-    func hasLeft(_ identity: String, since time: Int64) -> Bool {
-        (revocations[identity] ?? .min / 2) + 3_000_000_000 + simulation.plan.skew > time
+    func hasLeft(_ given: String, since time: Int64) -> Bool {
+        let identity = links[given] ?? given
+        return (revocations[identity] ?? .min / 2) + 3_000_000_000 + simulation.plan.skew > time
             || deletions.contains { $0.mayEndAfter(time - simulation.plan.skew) && owners[$0.subject] == identity }
     }
 
     /// Whether a login that was sent at a time may have been overtaken by the end of its account, or have come before it
     /// by a clock that is late.
-    func mayOvertake(_ identity: String, since time: Int64) -> Bool {
-        deletions.contains { deletion in
+    func mayOvertake(_ given: String, since time: Int64) -> Bool {
+        let identity = links[given] ?? given
+        return deletions.contains { deletion in
             guard owners[deletion.subject] == identity else { return false }
             let grace: Int64 = simulation.plan.skew == 0 && simulation.wasQuiet(from: deletion.askedAt) ? 1 : 100
             return (deletion.acknowledgedAt ?? .max / 2) + grace * 1_000_000_000 > time
@@ -99,15 +104,18 @@ final class AccountBook {
     // MARK: Logins
 
     /// A login is sent: it may end a session beyond the most that a subject may have.
-    func sends(_ identity: String) {
+    func sends(_ given: String) {
+        let identity = links[given] ?? given
         lastLogins[identity] = now
         logins[identity, default: []].append(now)
-        for session in simulation.ledger.sessions where session.identity == identity { lookForEviction(session) }
+        for session in simulation.ledger.sessions where owner(session) == identity { lookForEviction(session) }
     }
+
+    private func owner(_ session: Session) -> String { links[session.identity] ?? session.identity }
 
     /// Others may be begun after a session, of logins that were sent shortly before, too.
     private func lookForEviction(_ session: Session) {
-        let others = logins[session.identity, default: []].filter { $0 > session.askedAt - 15_000_000_000 }
+        let others = logins[owner(session), default: []].filter { $0 > session.askedAt - 15_000_000_000 }
         if others.count > simulation.plan.callers.sessionsPerSubject { session.endAsked = session.endAsked ?? now }
     }
 
@@ -132,6 +140,12 @@ final class AccountBook {
         }
     }
 
+    // MARK: Links
+
+    /// An identity belongs to the account of another one; and no longer.
+    func link(_ identity: String, to other: String) { links[identity] = other }
+    func unlink(_ identity: String) { links[identity] = nil }
+
     // MARK: Ends
 
     /// The account of an identity, as far as it is known.
@@ -150,6 +164,13 @@ final class AccountBook {
         let sessions = simulation.ledger.sessions.filter {
             $0.subject == subject && (provider == nil || $0.identity.hasPrefix(provider ?? ""))
         }
+        for session in sessions { session.endAsked = session.endAsked ?? now }
+        return sessions
+    }
+
+    /// All sessions of a subject but one are asked to end.
+    func askEnd(of subject: String, except kept: Session) -> [Session] {
+        let sessions = simulation.ledger.sessions.filter { $0.subject == subject && $0 !== kept }
         for session in sessions { session.endAsked = session.endAsked ?? now }
         return sessions
     }

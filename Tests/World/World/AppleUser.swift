@@ -96,7 +96,7 @@ final class AppleUser {
     /// A first login of a good token is never rejected.
     private func reject(_ login: AppleLogin, _ exchange: Exchange) {
         if simulation.plan.callers.requiresNonce, login.token.nonce == nil { return }
-        // Instances compare their keys every five seconds.
+        // With the store's data the key of nonces is lost; instances compare theirs every five seconds.
         if login.token.nonce != nil, simulation.mayForgetUse(since: login.madeAt - 6_000_000_000) { return }
         check(exchange, login.token)
     }

@@ -30,12 +30,12 @@ final class Bounds {
             let first = gateway.descriptors.first { $0.kind == kind }?.count ?? 0
             let most: Int =
                 switch kind {
-                // A connection of SQLite opens its log when it first reads.
-                case "RealFile": first + 1
+                // Connections of SQLite open their files when they first read, and there are few of them.
+                case "RealFile": first + 4
                 // The store's connections stand before or after the start, some for each server.
                 case "Stream to port 6379", "Stream to port 26379": 40
                 // Those to issuers are kept for the next call.
-                case "Stream to port 9101", "Stream to port 9102": 8
+                case _ where kind.hasPrefix("Stream to port 91"): 8
                 // Each loop keeps eight pipes.
                 case "PipeEnd": simulation.plan.workers * 16
                 default: first

@@ -15,8 +15,10 @@ struct Callers {
     private var jumps: Int
     /// How often keys are fetched, in seconds.
     var keysLife: Int
+    private let features: Features
 
     init(seed: UInt64) {
+        features = Features(seed: seed)
         var random = SeededRandom(seed: seed, part: "callers")
         hasApple = random.chance(600)
         requiresNonce = random.chance(300)
@@ -31,7 +33,9 @@ struct Callers {
 
     /// The names of the providers whose sessions routes accept.
     var providers: String {
-        (["password"] + (hasApple ? ["apple"] : []) + (hasWeChat ? ["wechat"] : [])).joined(separator: ", ")
+        let more = (has(.members) ? ["people"] : []) + (has(.company) ? ["company"] : [])
+        return (["password"] + (hasApple ? ["apple"] : []) + (hasWeChat ? ["wechat"] : []) + more).joined(
+            separator: ", ")
     }
 
     /// Blocks of `providers`.
@@ -71,11 +75,19 @@ struct Callers {
             key_id: KEY1234567
             private_key_file: apple.p8
             notifications: true
+        \(has(.grants) ? "    check: {every: 4s, spread: 1s, rate: 2/s}" : "")
         """
     }
 
+    private func has(_ feature: Feature) -> Bool { features.has(feature, self) }
+
     var accounts: String {
-        hasAccounts ? "accounts: {url: \"sqlite:accounts.db\", key_file: account.key}" : ""
+        let claims = """
+            , bootstrap: [{provider: password, provider_subject: u0, claims: {role: admin, level: 3, teams: [a, b]}}], \
+            claims_from: [\(hasWeChat ? "{provider: wechat, claim: nickname, as: nick}" : "{provider: password, claim: team}")]
+            """
+        return hasAccounts
+            ? "accounts: {url: \"sqlite:accounts.db\", key_file: account.key\(has(.operators) ? claims : "")}" : ""
     }
 
     /// The files that the configuration names, besides that of users.
@@ -94,7 +106,8 @@ struct Callers {
 
     private var browser: String {
         hasBrowsers
-            ? "browser: {origin: \"\(BrowserUser.origin)\", native_redirects: [\"\(AppSignIn.redirect)\"]}\n" : ""
+            ? "browser: {origin: \"\(BrowserUser.origin)\", native_redirects: [\"\(AppSignIn.redirect)\"]\(has(.members) ? ", register: true" : "")}\n"
+            : ""
     }
 
     private var jwks: String {

@@ -18,6 +18,8 @@ final class Client {
     private(set) lazy var weChat = simulation.plan.callers.hasWeChat ? WeChatUser(self) : nil
     /// What it does as a user of Apple's.
     private(set) lazy var apple = simulation.plan.callers.hasApple ? AppleUser(self) : nil
+    /// What it does if it is the one that tries what only some configurations have.
+    private(set) lazy var explorer = simulation.plan.isExplorer(index) ? Explorer(self) : nil
     var session: Session?
     /// Refresh tokens that were replaced, and when they will be too old to be repeated.
     var oldTokens: [(session: Session, token: RefreshToken)] = []
@@ -68,6 +70,7 @@ final class Client {
     // MARK: What it does
 
     private func act(_ next: @escaping (Exchange?) -> Void) {
+        if let explorer { return explorer.act(next) }
         if random.chance(60) { return special(next) }
         if let browser, random.chance(250) { return browser.act(next) }
         if let weChat, random.chance(120) { return weChat.act(next) }

@@ -16,13 +16,17 @@ final class ClientConnection: Carrier {
     private(set) var isUsable = true
     private var lastUse: Int64 = 0
 
-    init(_ simulation: Simulation, _ gateway: Gateway, from client: Address, spelled random: SeededRandom? = nil) {
+    /// - Parameter port: where the gateway listens.
+    init(
+        _ simulation: Simulation, _ gateway: Gateway, from client: Address, at port: UInt16 = 8080,
+        spelled random: SeededRandom? = nil
+    ) {
         self.simulation = simulation
         self.gateway = gateway
         spelling = random.map(Spelling.init)
         self.random = random ?? SeededRandom(seed: 0)
         outbox = Outbox(simulation.machine)
-        peer = Peer.connect(simulation.machine, from: client, to: gateway.address)
+        peer = Peer.connect(simulation.machine, from: client, to: Address(gateway.index, Int(port)))
         peer.received = { [unowned self] in received($0) }
         peer.ended = { [unowned self] isBroken in
             for exchange in waiting.prefix(1) { simulation.ledger.checkServed(exchange) }

@@ -38,9 +38,10 @@ extension Ledger {
             return violate(
                 .body, "\(bytes.count) bytes \(direction) in request \(exchange.number) at \(flow.received) are others")
         }
+        guard let grace = exchange.path.hasPrefix("/ws/aged/") ? simulation.plan.agedGrace : 0 else { return }
         // A complete request that waits for its response was allowed; what follows a head is looked at.
         let begun = exchange.headAt > 0 ? exchange.headAt : simulation.machine.now
-        if time > max(min(exchange.expires, .max / 4), begun) + Self.afterlife + simulation.plan.skew {
+        if time > max(min(exchange.expires, .max / 4), begun) + Self.afterlife + grace + simulation.plan.skew {
             violate(
                 .revocation,
                 "request \(exchange.number) passed bytes \(direction) of \((time - exchange.expires) / 1_000_000) ms after "
@@ -52,7 +53,7 @@ extension Ledger {
         // An instance without its store hears of an end when it has the store again.
         let isSame = end.gateway == exchange.gateway && exchange.incarnation == end.incarnation
         let known = isSame ? end.time : max(end.time, simulation.storeOutage(at: end.time))
-        guard time > max(known, begun) + Self.afterlife else { return }
+        guard time > max(known, begun) + Self.afterlife + grace else { return }
         violate(
             .revocation,
             "request \(exchange.number) at gateway \(exchange.gateway) passed bytes \(direction) of "

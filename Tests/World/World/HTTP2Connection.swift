@@ -193,8 +193,10 @@ final class HTTP2Connection: Carrier {
     }
 
     private func begin(_ id: Int32, _ exchange: Exchange, _ fields: FrameEvent.Fields) {
-        // Trailers.
-        guard exchange.head == nil else { return }
+        guard exchange.head == nil else {
+            exchange.trailer = fields
+            return
+        }
         let status = fields.first { $0.name == ":status" }?.value ?? ""
         if status.hasPrefix("1") { return }
         _ = accept(MessageHead(start: "HTTP/2 \(status)", fields: fields), of: exchange)
@@ -202,6 +204,10 @@ final class HTTP2Connection: Carrier {
 
     private func end(_ id: Int32) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
+        // A call of gRPC that was cut says so.
+        if exchange.trailer.contains(where: { $0.name == "grpc-status" && $0.value != "0" }) {
+            return simulation.ledger.finished(exchange)
+        }
         // The response has ended before the request: the rest is of no use.
         if session.unsent(id) > 0 {
             exchange.isWhole = false

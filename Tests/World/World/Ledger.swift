@@ -3,6 +3,7 @@ import WorldMachine
 /// What must hold; each has a checker, and mutants that it catches.
 enum Invariant: String, CaseIterable, Sendable {
     case identity
+    case routing
     case clientHeader = "client-header"
     case oneResponse = "one-response"
     case oneLine = "one-line"
@@ -87,6 +88,8 @@ enum Proof {
     case session(Session)
     /// A proof of its own, such as an issuer's token.
     case direct(subject: String)
+    /// A credential of someone who is no account: upstreams see this subject.
+    case program(subject: String)
     /// Something that proves nothing, and must be rejected.
     case wrong
 }
@@ -126,6 +129,9 @@ final class Exchange {
     var headAt: Int64 = 0
     var head: MessageHead?
     var responseBody: [UInt8] = []
+    var trailer: [(name: String, value: String)] = []
+    /// Finds what is wrong with the head that an upstream has got.
+    var inspect: ((MessageHead) -> String?)?
     var isComplete = false
     var lines = 0
     var sightings = 0
@@ -260,6 +266,10 @@ final class Ledger {
             violate(.oneResponse, "an upstream got the malformed request \(exchange.number) \(exchange.sent)")
         }
         checkIdentity(head.fields, of: exchange)
+        if let wrong = exchange.inspect?(head) {
+            violate(.routing, "request \(exchange.number) \(exchange.sent) got to an upstream \(wrong)")
+        }
+        simulation.offers.saw(head, exchange)
         return exchange
     }
 
@@ -288,6 +298,10 @@ final class Ledger {
         switch exchange.proof {
         case .nothing, .wrong:
             violate(.identity, "request \(exchange.number) \(exchange.sent) proved nothing, and was \(subject)")
+        case .program(let proved):
+            if proved != subject {
+                violate(.identity, "request \(exchange.number) proved \(proved), and was \(subject)")
+            }
         case .direct(let proved):
             if let wrong = accounts.observe(proved, as: subject, sentAt: exchange.sentAt) {
                 violate(.identity, "in request \(exchange.number), \(wrong)")

@@ -15,6 +15,7 @@ struct Plan {
     var faults: [PlannedFault] = []
     let callers: Callers
     let traffic: Traffic
+    let features: Features
     /// How often peers misbehave at a step, in a thousand.
     var rudeness: Int
     var slowness: Int
@@ -32,6 +33,7 @@ struct Plan {
         self.seed = seed
         callers = Callers(seed: seed)
         traffic = Traffic(seed: seed)
+        features = Features(seed: seed)
         store = random.pick([.memory, .redis, .redis, .redis, .replicated, .cluster])
         gateways = store == .memory ? 1 : random.pick([1, 2, 2, 2, 3])
         workers = random.pick([1, 1, 2])
@@ -57,6 +59,8 @@ struct Plan {
         }
         faults += callers.faults(seed: seed, calm: calm, gateways: gateways)
         faults += traffic.faults(seed: seed, calm: calm, gateways: gateways)
+        faults += featureFaults()
+        if features.requests > 0 { clients.append(features.requests) }
     }
 
     /// Leaves one gateway, in which nothing goes wrong.
@@ -81,18 +85,21 @@ struct Plan {
             version: 1
             instance_id: gateway-\(gateway)
             server:
-              listen: [{address: "10.0.0.\(gateway):8080"}]
+              listen: [{address: "10.0.0.\(gateway):8080"}\(listeners(of: gateway))]
               workers: \(workers)
               timeouts: {drain: 3s, idle: 8s\(traffic.bodyTimeout)}
-              limits: {body_min_rate: \(traffic.bodyRate), rate_entries: 256}
+              limits: {body_min_rate: \(traffic.bodyRate), rate_entries: 256\(limitKeys)}
+            \(serverKeys)
             admin: {address: "10.0.0.\(gateway):9901", metrics: open, token_file: admin.token}
-            store: {url: "\(url)"}
+            store: {url: "\(url)"\(storeKeys)}
             \(callers.accounts)
-            sessions: {access_ttl: \(callers.hasBrowsers ? "8s" : "\(accessTime / 1_000_000_000)s"), cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: \(callers.sessionsPerSubject)}
+            sessions: {access_ttl: \(callers.hasBrowsers ? "8s" : "\(accessTime / 1_000_000_000)s"), cache_ttl: \(cacheTime / 1_000_000_000)s, refresh_reuse_grace: \(graceTime / 1_000_000_000)s, max_per_subject: \(callers.sessionsPerSubject)\(sessionKeys)}
             providers:
               password: {kind: password, users: "htpasswd:users"}
             \(callers.providerBlocks(variant))
+            \(featureProviders)
             upstreams:
+            \(featureUpstreams)
               app:
                 timeouts: {connect: 2s, response_head: 8s, idle: 8s}
             \(traffic.blocks)
@@ -107,9 +114,11 @@ struct Plan {
 
             """
         for index in 0..<upstreams { text += "    - \"http://10.0.0.\(100 + index)\"\n" }
-        text += rateLimits
+        text += rateLimits + featureLimits
         text += """
             \(callers.blocks)
+            \(featureBlocks)
+            \(audit(of: gateway))
             routes:
             - {name: pub, match: {path: "/pub/**"}, upstream: app, auth: none}
             - name: opt
@@ -125,7 +134,8 @@ struct Plan {
             \(callers.routes)
 
             """
-        return text + longRoutes + limitedRoutes + traffic.routes(callers.providers, variant)
+        return text + firstRoutes + longRoutes + limitedRoutes + featureRoutes
+            + traffic.routes(callers.providers, variant)
     }
 
     /// The users' file.
@@ -163,6 +173,7 @@ struct PlannedFault {
         case keysRotate
         case diskFails(Int, Int32)
         case watchFails(Int, Int32)
+        case offersFail(ServiceFault)
     }
 
     let kind: Kind

@@ -20,6 +20,8 @@ final class Simulation {
     private(set) lazy var limits = LimitChecks(self)
     private(set) var weChat: WeChat!
     private(set) lazy var keyTrial = plan.traffic.triesKeys && plan.callers.hasApple ? KeyTrial(self) : nil
+    /// The servers that only some configurations name.
+    private(set) var offers: Offers!
     var incarnations = 0
     /// Codes that apps got.
     var appCodes: [AppCode] = []
@@ -42,9 +44,10 @@ final class Simulation {
         upstreams = (0..<plan.upstreams).map { Upstream(self, $0) }
         issuer = Issuer(self, keys)
         weChat = WeChat(self)
+        offers = Offers(self, keys)
         gateways = (1...plan.gateways).map { Gateway(self, $0) }
         write("users", plan.usersFile)
-        for file in plan.callers.files { write(file.name, file.text) }
+        for file in plan.callers.files + plan.featureFiles { write(file.name, file.text) }
         for gateway in gateways {
             write("gateway-\(gateway.index).yaml", plan.configuration(gateway.index, store: redis.url, variant: 0))
         }
@@ -109,6 +112,10 @@ final class Simulation {
         if let left = issuer.unrevoked { ledger.violate(.deletion, "\(left), was not revoked") }
         probeEnded()
         guard drive(until: { self.probes == 0 }, within: 60, "probed again") else { return failure }
+        // Long responses may have begun late.
+        guard drive(until: { !self.ledger.exchanges.contains { $0.state == .sent } }, within: 60, nil) else {
+            return failure
+        }
         guard drive(until: { false }, within: 18, nil) else { return failure }
         checkBounds()
         let bounds = Bounds(self)
@@ -196,6 +203,7 @@ final class Simulation {
             process.diskError = error
             machine.after(fault.duration) { process.diskError = 0 }
         case .weChatFails(let kind): weChat.strike(kind, for: fault.duration)
+        case .offersFail(let kind): offers.strike(kind, for: fault.duration)
         case .keysRotate: issuer.rotate(keepingFor: fault.duration * 4)
         case .watchFails(let index, let error): failWatches(of: gateways[index], error, for: fault.duration)
         case .storm:

@@ -95,10 +95,9 @@ extension Simulation {
     func failWatches(of gateway: Gateway, _ error: Int32, for time: Int64) {
         guard gateway.isServing, !gateway.wantsRestart else { return }
         let process = gateway.process
-        let limit = process.descriptorLimit
         process.watchError = error
         process.descriptorLimit = 0
-        machine.after(min(time / 2, 60_000_000)) { process.descriptorLimit = limit }
+        machine.after(min(time / 2, 60_000_000)) { process.descriptorLimit = Process.usualDescriptorLimit }
         machine.after(time) { process.watchError = 0 }
     }
 
