@@ -26,12 +26,14 @@ extension Authenticator {
         credential.retainsToken = true
     }
 
-    /// Retains the cookie of an exchange whose decision is not cached, as none is while the cookie is replaced.
-    mutating func retainCookie(
-        _ cookie: UnsafeBufferPointer<UInt8>, of exchange: ExchangeID, _ credential: inout CredentialState
+    /// Retains the token of an exchange whose decision is not cached, as none is with `cache_ttl: 0s`, or while a cookie
+    /// is replaced.
+    mutating func retain(
+        _ token: UnsafeBufferPointer<UInt8>, _ form: CredentialForm, of exchange: ExchangeID,
+        _ credential: inout CredentialState
     ) {
         guard credential.revocationID != 0 else { return }
-        retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(cookie)), form: .cookie)
+        retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(token)), form: form)
         credential.retainsToken = true
     }
 

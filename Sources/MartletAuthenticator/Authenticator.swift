@@ -227,8 +227,8 @@ package struct Authenticator: ~Copyable {
         credential.bind(
             to: verified.revocationID, until: end, decision: presented.isDigest ? -1 : entry,
             grace: rules.routes[route].expiryGrace)
-        if form == .cookie, entry < 0 {
-            unsafe retainCookie(presented.value, of: request.exchange, &credential)
+        if entry < 0, !presented.isDigest, binding == nil {
+            unsafe retain(presented.value, form, of: request.exchange, &credential)
         }
         return unsafe .authorized(
             AuthorizedRequest(request, consumedCredential: true, identityBlock.bytes, headerCount: headerCount))

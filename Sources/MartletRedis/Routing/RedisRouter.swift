@@ -84,13 +84,6 @@ final class RedisRouter {
         var result: RedisConnection.CommandResult?
     }
 
-    /// A command that is to be sent when what is written again is written.
-    private struct Held {
-        let ticket: RedisRouting.Ticket
-        let address: Address
-        let isAsking: Bool
-    }
-
     private let handle: LoopBound<RedisRouter>
     let configuration: RedisRouterConfiguration
     private let recorder: RedisStatusRecorder
@@ -107,10 +100,6 @@ final class RedisRouter {
     private var timer: LoopTimer?
     private var isStopped = false
     private var repeats = RepeatedWrites()
-    /// The masters whose commands wait for what is written again: a new one does not know what was acknowledged a moment
-    /// ago, and would have sessions rejected.
-    private var holding: Set<Address> = []
-    private var held: [Held] = []
     private var replicationWarnings = LogInterval(.seconds(10))
     /// The nodes that have said whether they evict keys.
     private var askedForEviction: Set<Address> = []
@@ -151,7 +140,7 @@ final class RedisRouter {
         nodes = [:]
         sentinels = [:]
         subscriptions = []
-        held = []
+        repeats.held = []
         let rest = pending.values
         pending = [:]
         for command in rest { command.completion(.failure(.stopped)) }
@@ -224,11 +213,11 @@ final class RedisRouter {
 
     private func send(_ ticket: RedisRouting.Ticket, _ address: Address, _ isAsking: Bool) {
         guard let command = pending[ticket] else { return }
-        if !command.isRepeated, holding.contains(address) {
-            guard held.count < configuration.options.maximumInFlight else {
+        if !command.isRepeated, repeats.holding.contains(address) {
+            guard repeats.held.count < configuration.options.maximumInFlight else {
                 return ended(ticket, .failure(.overloaded))
             }
-            return held.append(Held(ticket: ticket, address: address, isAsking: isAsking))
+            return repeats.held.append(.init(ticket: ticket, address: address, isAsking: isAsking))
         }
         guard let node = nodes[address] else { return ended(ticket, .failure(.notConnected)) }
         node.submit(command.command, deadline: command.deadline, isAsking: isAsking) { [weak self] result in
@@ -294,7 +283,7 @@ extension RedisRouter {
             replicas?.mastersChanged(routing.masters)
             repeats.changes.moved(slots)
             configuration.logger.log(recorder.mastersMoved(at: now))
-            holding.formUnion(routing.masters)
+            repeats.holding.formUnion(routing.masters)
             masterChanged()
             writeAgain()
             sendHeld()
@@ -312,7 +301,7 @@ extension RedisRouter {
             recorder.opened(address)
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
             askForEviction(address)
-            holding.insert(address)
+            repeats.holding.insert(address)
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
             repeats.changes.connected(address)
@@ -323,7 +312,7 @@ extension RedisRouter {
             if routing.masters.contains(address) { repeats.changes.lost(at: now) }
             perform(routing.nodeDown(address, error, at: now))
             availabilityChanged(error)
-            holding.remove(address)
+            repeats.holding.remove(address)
             sendHeld()
         case .demoted: perform(routing.suspect(at: now))
         case .unreplicated(let count):
@@ -557,12 +546,7 @@ extension RedisRouter {
 
     /// Sends what was held for nothing any more.
     private func sendHeld() {
-        if repeats.queue.isEmpty { holding = [] }
-        let commands = held
-        held = commands.filter { holding.contains($0.address) }
-        for command in commands where !holding.contains(command.address) {
-            send(command.ticket, command.address, command.isAsking)
-        }
+        for command in repeats.released() { send(command.ticket, command.address, command.isAsking) }
     }
 
     /// Begins anew after a failure: what has been repeated already changes nothing.

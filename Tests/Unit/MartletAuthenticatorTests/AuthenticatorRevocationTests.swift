@@ -120,6 +120,26 @@ import Testing
         #expect(!basic.retainsToken && count == 0)
     }
 
+    @Test(arguments: [
+        (Self.session, true, "tokens"), (Self.token, true, "tokens"), (AdmissionCase.basic, false, "passwords"),
+    ])
+    func `retains a token immediately where its decision is not cached`(
+        authorization: String, isRetained: Bool, provider: String
+    ) {
+        // As with `cache_ttl: 0s`: a reload would end the exchange as if its credential had been revoked.
+        var bench = AuthenticatorBench()
+        var credential = CredentialState()
+        let now = bench.time.unix
+        guard case .success(let verified) = AuthenticatorBench.verified(by: provider) else { return }
+        let once = VerifiedPrincipal(
+            principal: verified.principal, revocationID: 7, expires: now, end: (now + 100) * 1_000)
+        let route = isRetained ? "required" : "passwords"
+        let decided = bench.decide(route, authorization, &credential, result: .success(once))
+        #expect(decided == .authorized(consumesCredential: true) && credential.decision < 0)
+        let count = bench.authenticator.retainedTokens.count
+        #expect(credential.retainsToken == isRetained && count == (isRetained ? 1 : 0))
+    }
+
     @Test func `retains nothing when the cached decision is another credential's by now`() {
         var bench = AuthenticatorBench()
         var credential = CredentialState()
