@@ -162,6 +162,21 @@ int world_fork(void) {
     return child;
 }
 
+int world_copies(int requests, int replies) {
+    for (;;) {
+        int32_t wanted;
+        if (world_system_call(SYS_read, requests, (long)&wanted, sizeof wanted, 0, 0, 0) != sizeof wanted) _exit(0);
+        int32_t copy = (int32_t)world_system_call(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0, 0);
+        if (copy == 0) {
+            if (arm() != 0) _exit(71);
+            world_system_call(SYS_close, requests, 0, 0, 0, 0, 0);
+            world_system_call(SYS_close, replies, 0, 0, 0, 0, 0);
+            return wanted;
+        }
+        if (world_system_call(SYS_write, replies, (long)&copy, sizeof copy, 0, 0, 0) != sizeof copy) _exit(0);
+    }
+}
+
 int world_pin(char **arguments) {
     int persona = personality(0xffffffff);
     if (persona >= 0 && !(persona & ADDR_NO_RANDOMIZE) && personality(persona | ADDR_NO_RANDOMIZE) >= 0) {

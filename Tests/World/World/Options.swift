@@ -86,7 +86,8 @@ struct Cut {
         }
         if let clients {
             let all = clients.filter { $0.value > 0 }.sorted { $0.key < $1.key }
-            parts.append("--clients " + all.map { "\($0.key):\($0.value)" }.joined(separator: ","))
+            let text = all.map { "\($0.key):\($0.value)" }.joined(separator: ",")
+            parts.append("--clients " + (text.isEmpty ? "none" : text))
         }
         return parts.joined(separator: " ")
     }

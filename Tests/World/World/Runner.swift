@@ -5,20 +5,22 @@ import WorldMachine
 
 /// Runs worlds in processes of their own, so that each begins with the same memory, and a crash ends it alone.
 final class Runner {
-    private let program: Program
-    private let keys: SigningKeys
-    private let machine: Machine
     private let options: Options
+    private let copier: Copier
     /// What the worlds report, one slot for each that runs at a time.
     private let reports: [Report]
 
     /// - Parameter keys: of issuers; they take too long to make for each world.
     init(_ program: Program, _ keys: SigningKeys, _ machine: Machine, _ options: Options) {
-        self.program = program
-        self.keys = keys
-        self.machine = machine
         self.options = options
-        reports = (0..<options.jobs).map { _ in Report() }
+        let reports = (0..<options.jobs).map { _ in Report() }
+        self.reports = reports
+        copier = Copier { slot in
+            guard let job = Options(reports[slot].text.split(separator: " ").map(String.init)),
+                case .one(let seed) = job.work
+            else { _exit(64) }
+            World.run(seed, job.cut, program, keys, machine, traces: job.traces, on: slot, reports[slot])
+        }
     }
 
     // MARK: Work
@@ -143,12 +145,9 @@ final class Runner {
         while true {
             while goesOn, let slot = free.last, let job = iterator.next() {
                 free.removeLast()
-                reports[slot].clear()
+                reports[slot].write("\(job.seed) \(job.cut.text)\(job.traces ? " --trace" : "")")
                 fflush(nil)
-                let child = world_fork()
-                if child == 0 {
-                    World.run(job.seed, job.cut, program, keys, machine, traces: job.traces, on: slot, reports[slot])
-                }
+                let child = copier.copy(for: slot)
                 running[child] = (slot, job, order)
                 order += 1
             }
@@ -163,6 +162,37 @@ final class Runner {
     }
 }
 
+/// A process that makes copies of itself, in each of which a world begins with the same memory.
+private struct Copier {
+    private let requests: Int32
+    private let replies: Int32
+
+    /// - Parameter run: what each copy does.
+    init(_ run: (_ slot: Int) -> Never) {
+        var (asked, made): ([Int32], [Int32]) = ([0, 0], [0, 0])
+        precondition(pipe(&asked) == 0 && pipe(&made) == 0, "no pipes")
+        fflush(nil)
+        if world_fork() == 0 {
+            close(asked[1])
+            close(made[0])
+            run(Int(world_copies(asked[0], made[1])))
+        }
+        close(asked[0])
+        close(made[1])
+        (requests, replies) = (asked[1], made[0])
+    }
+
+    func copy(for slot: Int) -> pid_t {
+        var (slot, child) = (Int32(slot), pid_t(0))
+        guard write(requests, &slot, 4) == 4, read(replies, &child, 4) == 4, child > 0 else {
+            print("world: no more processes")
+            fflush(nil)
+            _exit(1)
+        }
+        return child
+    }
+}
+
 /// Memory that a world writes its report to.
 struct Report {
     private static let size = 65_536
@@ -173,8 +203,6 @@ struct Report {
         precondition(memory != nil && memory != MAP_FAILED, "no memory for reports")
         self.memory = memory!
     }
-
-    func clear() { memory.storeBytes(of: 0, as: Int.self) }
 
     func write(_ text: String) {
         let bytes = Array(text.utf8.prefix(Report.size - 8))

@@ -5,9 +5,9 @@ final class Upstream {
     unowned let simulation: Simulation
     let address: Address
     private var random: SeededRandom
-    private var peers: [ObjectIdentifier: Peer] = [:]
+    private var peers: [Peer] = []
     /// Those that speak HTTP/1.
-    private(set) var open: [ObjectIdentifier: UpstreamConnection] = [:]
+    private(set) var open: [(peer: Peer, connection: UpstreamConnection)] = []
     private var connections = 0
     /// Until when it accepts no connections, and sends nothing.
     var deadUntil: Int64 = 0
@@ -29,7 +29,7 @@ final class Upstream {
     func die(for time: Int64) {
         simulation.machine.network.services[address] = nil
         simulation.machine.network.services[streams] = nil
-        for peer in peers.values.sorted(by: { $0.stream.remote.port < $1.stream.remote.port }) { peer.abort() }
+        for peer in peers { peer.abort() }
         peers.removeAll()
         open.removeAll()
         simulation.machine.after(time) { [unowned self] in listen() }
@@ -40,24 +40,24 @@ final class Upstream {
 
     private func acceptStreams(_ stream: Stream) {
         let peer = Peer(stream)
-        peers[ObjectIdentifier(peer)] = peer
+        peers.append(peer)
         let connection = UpstreamStreams(simulation, peer, SeededRandom(seed: random.next()))
         connection.isHanging = { [unowned self] in simulation.machine.now < hangsUntil ? hangsUntil : 0 }
         peer.received = { connection.received($0) }
-        peer.ended = { [unowned self] _ in peers[ObjectIdentifier(peer)] = nil }
+        peer.ended = { [unowned self, unowned peer] _ in peers.removeAll { $0 === peer } }
         peer.stream.watcher?(stream)
     }
 
     private func accept(_ stream: Stream) {
         let peer = Peer(stream)
-        peers[ObjectIdentifier(peer)] = peer
+        peers.append(peer)
         let connection = UpstreamConnection(simulation, peer, SeededRandom(seed: random.next()))
-        open[ObjectIdentifier(peer)] = connection
+        open.append((peer, connection))
         connection.isHanging = { [unowned self] in simulation.machine.now < hangsUntil ? hangsUntil : 0 }
         peer.received = { connection.received($0) }
-        peer.ended = { [unowned self] _ in
-            peers[ObjectIdentifier(peer)] = nil
-            open[ObjectIdentifier(peer)] = nil
+        peer.ended = { [unowned self, unowned peer] _ in
+            peers.removeAll { $0 === peer }
+            open.removeAll { $0.peer === peer }
         }
         peer.stream.watcher?(stream)
     }

@@ -49,12 +49,12 @@ extension UpstreamConnection {
 extension Upstream {
     /// Whether a gateway has a connection that was idle since a time.
     func hasIdle(from host: UInt32, since time: Int64) -> Bool {
-        open.values.contains { $0.isIdle(from: host, since: time) }
+        open.contains { $0.connection.isIdle(from: host, since: time) }
     }
 
     /// Sends responses that were not asked for on all idle connections.
     func blurt(to host: UInt32) {
-        for connection in open.values.sorted(by: { $0.port < $1.port })
+        for (_, connection) in open
         where connection.isIdle(from: host, since: simulation.machine.now - 20_000_000) { connection.blurt() }
     }
 }

@@ -38,6 +38,7 @@ enum World {
         on slot: Int, _ report: Report
     ) -> Never {
         alarm(limit)
+        report.write("")
         // Its threads run one at a time: on one processor they hand over fastest.
         world_use_processor(Int32(slot))
         let folder = folder(getpid())

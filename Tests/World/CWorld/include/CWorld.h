@@ -31,6 +31,10 @@ struct world_kernel {
 int world_open(const struct world_kernel *kernel);
 // Makes a copy of this process, in which all threads go on as they are in this one: its number, or 0 in the copy.
 int world_fork(void);
+// In a copy of this process: makes a copy of itself for each number that it reads, and writes the number of that process.
+// The copies are children of the parent, and all the same: between them nothing here changes.
+// Returns in each copy, with the number that was read; ends when there is nothing more to read.
+int world_copies(int requests, int replies);
 // From here on, system calls of this thread go to the kernel; and no longer.
 void world_enter(void);
 void world_leave(void);
