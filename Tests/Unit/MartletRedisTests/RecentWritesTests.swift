@@ -152,3 +152,22 @@ import Testing
         #expect(changes.contains(HashSlot(9), of: second))
     }
 }
+
+@Suite struct RepeatedWritesTests {
+    @Test func `holds the commands of new masters until everything is written again`() throws {
+        var repeats = RepeatedWrites()
+        let (first, second) = (RedisURL.Address.tcp(host: "a", port: 1), RedisURL.Address.tcp(host: "b", port: 1))
+        repeats.holding = [first, second]
+        repeats.held = [
+            .init(ticket: 1, address: first, isAsking: false), .init(ticket: 2, address: second, isAsking: true),
+        ]
+        repeats.queue.add(writes: [RedisCommand([Array("SET".utf8)], key: Array("a".utf8))], ends: [])
+        let command = try #require(repeats.queue.next().first)
+        #expect(repeats.released().isEmpty)
+        // One that was lost holds nothing up.
+        repeats.holding.remove(first)
+        #expect(repeats.released().map(\.ticket) == [1])
+        repeats.queue.finished(command.slot)
+        #expect(repeats.released().map(\.ticket) == [2] && repeats.holding.isEmpty && repeats.held.isEmpty)
+    }
+}

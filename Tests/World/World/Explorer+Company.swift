@@ -25,7 +25,7 @@ extension Explorer {
             default: (company.token(of: employee, for: "api"), true)
             }
         client.request(
-            "GET", "/work/", isGood ? .direct(subject: identity) : .wrong, needsProof: true,
+            "GET", "/task/", isGood ? .direct(subject: identity) : .wrong, needsProof: true,
             fields: ["Authorization: Bearer \(token)"]
         ) { [self] exchange in
             if isGood, let exchange, exchange.status == 401, plan.skew < 50_000_000_000,

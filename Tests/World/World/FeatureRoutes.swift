@@ -201,7 +201,7 @@ extension Plan {
     private var companyRoutes: String {
         """
         - name: work
-          match: {path: "/work/**"}
+          match: {path: "/task/**"}
           auth: {providers: [company]}
           authorize: [{claim: roles, contains: staff, or_absent: true}, {claim: scope, contains: read}]
           headers: {set: {X-User-Id: {attribute: subject}, X-Email: {attribute: email}}}
