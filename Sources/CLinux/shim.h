@@ -135,6 +135,15 @@ static inline int martlet_epoll_wait(int epoll, struct epoll_event *events, int 
     return (int)martlet_system_call(SYS_epoll_pwait, epoll, (long)events, count, milliseconds, 0, 0);
 #endif
 }
+// Waits for events. Returns how many descriptors have some, which is 0 after the time and may be 0 before it. Where the
+// call fails, which takes no time, a pause is the wait: a loop around it does not spin.
+static inline int martlet_poll(struct pollfd *descriptors, nfds_t count, int milliseconds) {
+    int ready = poll(descriptors, count, milliseconds);
+    if (ready >= 0) return ready;
+    int pause = milliseconds < 0 || milliseconds > 20 ? 20 : milliseconds;
+    if (errno != EINTR) usleep((useconds_t)pause * 1000);
+    return 0;
+}
 static inline int martlet_epoll_add(int epoll, int fd, uint32_t events, uint64_t data) {
     struct epoll_event event = {.events = events, .data = {.u64 = data}};
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);

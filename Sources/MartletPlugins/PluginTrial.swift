@@ -90,7 +90,8 @@ package enum PluginTrial {
                 return .timedOut
             }
             var events = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&events, 1, Int32(clamping: remaining.wholeMilliseconds &+ 1)) > 0 else { continue }
+            let limit = Int32(clamping: remaining.wholeMilliseconds &+ 1)
+            guard unsafe martlet_poll(&events, 1, limit) > 0 else { continue }
             var chunk = [UInt8](repeating: 0, count: 4096)
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(ends[0], $0.baseAddress, $0.count) }
             if count < 0, martlet_errno() == EINTR { continue }

@@ -120,6 +120,7 @@ static int port_of(const struct sockaddr_storage *address) {
 
 // One that is neither connected nor listens is called by its family: nothing else is known of it.
 static void name_socket(int descriptor, char *label, size_t size) {
+    snprintf(label, size, "socket");
     int copy = (int)syscall(SYS_pidfd_getfd, program_handle, descriptor, 0);
     if (copy < 0) return;
     struct sockaddr_storage own = {0}, peer = {0};
@@ -160,12 +161,22 @@ static void name_path(const char *path, char *label, size_t size) {
     without_digits(label);
 }
 
-static void name_descriptor(int descriptor, char *label, size_t size) {
-    char link[64], path[512];
-    snprintf(link, sizeof link, "/proc/%d/fd/%d", program, descriptor);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    snprintf(label, size, descriptor < 0 ? "none" : "closed");
-    if (length < 0) return;
+// By the files of the thread itself: at the end of the program the first thread loses its own before the others do.
+static ssize_t read_link(pid_t thread, int descriptor, char *path, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", thread, descriptor);
+    return readlink(link, path, size);
+}
+
+static void name_descriptor(pid_t thread, int descriptor, char *label, size_t size) {
+    char path[512], output[512];
+    ssize_t length = read_link(thread, descriptor, path, sizeof path - 1);
+    if (length < 0) {
+        // The output is open to the end, so a thread without it has ended meanwhile.
+        const char *state = read_link(thread, 1, output, sizeof output) < 0 ? "ended" : "closed";
+        snprintf(label, size, "%s", descriptor < 0 ? "none" : state);
+        return;
+    }
     path[length] = 0;
     if (strncmp(path, "socket:", 7) == 0) return name_socket(descriptor, label, size);
     if (strncmp(path, "pipe:", 5) == 0) {
@@ -192,16 +203,17 @@ static void name_remote_path(uint64_t address, char *label, size_t size) {
     name_path(path, label, size);
 }
 
-static void name_object(const struct call *call, const struct user_regs_struct *registers, char *label, size_t size) {
+static void name_object(pid_t thread, const struct call *call, const struct user_regs_struct *registers, char *label,
+                        size_t size) {
     switch (call->about) {
         case NOTHING: snprintf(label, size, "-"); break;
-        case FIRST: name_descriptor((int)registers->rdi, label, size); break;
-        case THIRD: name_descriptor((int)registers->rdx, label, size); break;
+        case FIRST: name_descriptor(thread, (int)registers->rdi, label, size); break;
+        case THIRD: name_descriptor(thread, (int)registers->rdx, label, size); break;
         case PATH: name_remote_path(registers->rdi, label, size); break;
         case PATH_AT:
             name_remote_path(registers->rsi, label, size);
             // fstat is newfstatat without a path.
-            if (!*label || !strcmp(label, "number")) name_descriptor((int)registers->rdi, label, size);
+            if (!*label || !strcmp(label, "number")) name_descriptor(thread, (int)registers->rdi, label, size);
             break;
         case FAMILY: snprintf(label, size, (int)registers->rdi == AF_UNIX ? "unix" : "inet"); break;
     }
@@ -437,7 +449,7 @@ static int meet_call(pid_t thread) {
     if (!call || releases_lock(call, &registers)) return PTRACE_CONT;
     char name[24], object[64];
     name_thread(thread, name, sizeof name);
-    name_object(call, &registers, object, sizeof object);
+    name_object(thread, call, &registers, object, sizeof object);
     struct tally *tally = tally_of(name, call, object);
     tally->count++;
     return is_target(name, call, object, tally->count) ? inject(thread, call, &registers) : PTRACE_CONT;

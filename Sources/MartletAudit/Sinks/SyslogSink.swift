@@ -70,7 +70,7 @@ final class SyslogSink: AuditSink {
                     return AuditError(.auditNotWritten, "syslog: \(systemReason(number))")
                 }
                 var polled = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
-                _ = unsafe poll(&polled, 1, Self.pollMilliseconds)
+                _ = unsafe martlet_poll(&polled, 1, Self.pollMilliseconds)
             }
             return AuditError(.auditNotWritten, "syslog: \(systemReason(martlet_errno()))")
         }

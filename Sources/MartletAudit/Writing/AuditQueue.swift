@@ -110,6 +110,6 @@ final class AuditQueue: Sendable {
     func rest(_ limit: Duration) {
         guard !isEnding else { return }
         var none = pollfd(fd: -1, events: 0, revents: 0)
-        _ = unsafe poll(&none, 1, Int32(truncatingIfNeeded: limit.wholeMilliseconds))
+        _ = unsafe martlet_poll(&none, 1, Int32(truncatingIfNeeded: limit.wholeMilliseconds))
     }
 }

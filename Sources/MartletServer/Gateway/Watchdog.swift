@@ -100,9 +100,12 @@ final class Watchdog: Sendable {
         var polled = ([end] + listeners).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         while true {
             let left = max(until - Self.now, 0)
-            let ready = unsafe poll(&polled, nfds_t(polled.count), Int32(clamping: left))
+            guard unsafe martlet_poll(&polled, nfds_t(polled.count), Int32(clamping: left)) > 0 else {
+                // An early look would find loops that have not had the time to turn.
+                if Self.now >= until { return false }
+                continue
+            }
             if polled[0].revents != 0 { return true }
-            guard ready > 0 else { return false }
             for entry in polled.dropFirst() where entry.revents != 0 { UnavailableResponse.send(toNextOf: entry.fd) }
         }
     }

@@ -33,7 +33,7 @@ package struct Predecessor: Sendable {
         return await withCheckedContinuation { (replied: CheckedContinuation<Bool, Never>) in
             let waiter = try? SystemThread(name: "martlet-upgrade") {
                 var events = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
-                while unsafe poll(&events, 1, -1) < 0, martlet_errno() == EINTR {}
+                while unsafe martlet_poll(&events, 1, -1) == 0 {}
                 var reply: UInt8 = 0
                 let count = unsafe read(channel, &reply, 1)
                 close(channel)

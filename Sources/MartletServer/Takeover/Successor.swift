@@ -67,7 +67,7 @@ final class Successor: Sendable {
         while !isCancelled.load(ordering: .relaxed) {
             guard clock.monotonicTime < deadline else { return .timedOut }
             var events = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
-            guard unsafe poll(&events, 1, 50) > 0 else { continue }
+            guard unsafe martlet_poll(&events, 1, 50) > 0 else { continue }
             var message: UInt8 = 0
             let count = unsafe read(channel, &message, 1)
             if count == 1, Predecessor.Message(rawValue: message) == .ready { return .ready }
@@ -106,7 +106,7 @@ final class Successor: Sendable {
             if found == pid { break }
             if found < 0, martlet_errno() != EINTR { return "unknown" }
             if clock.monotonicTime >= deadline { kill(pid, SIGKILL) }
-            _ = poll(nil, 0, 20)
+            usleep(20_000)
         }
         let signal = status & 0x7F
         return signal == 0 ? "status \(status >> 8 & 0xFF)" : "signal \(signal)"

@@ -59,4 +59,11 @@ import Testing
     func `loopback addresses are recognized`(literal: String, isLoopback: Bool) throws {
         #expect(try #require(SocketEndpoint(literal: literal, port: 80)).isLoopback == isLoopback)
     }
+
+    @Test func `a wait for events that fails is a pause`() {
+        let begin = ContinuousClock.now
+        // More descriptors than the process may have open.
+        #expect(martlet_poll(nil, .max, -1) == 0)
+        #expect(ContinuousClock.now - begin >= .milliseconds(20))
+    }
 }
