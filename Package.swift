@@ -92,7 +92,7 @@ let rooms: [Room] = [
     Room(name: "MartletTLS", imports: ["MartletCore", "MartletCrypto", "COpenSSL"]),
     Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
-    Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
+    Room(name: "MartletFetch", imports: ["MartletCore", "CCurl", "CLinux"]),
     Room(name: "MartletTracing", imports: ["MartletCore", "MartletJSON", "MartletFetch", "CCurl", "CLinux"]),
     Room(
         name: "MartletRedis",

@@ -1,4 +1,5 @@
 package import CCurl
+private import CLinux
 package import MartletCore
 
 /// What a ``TransferWorker`` transfers.
@@ -213,6 +214,9 @@ extension TransferLoop {
     private func wait(atMost limit: Duration) {
         let nanoseconds = max(limit.wholeNanoseconds, 0)
         let milliseconds = nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1)
-        _ = unsafe curl_multi_poll(multi, nil, 0, min(Int32(clamping: milliseconds), Self.longestWait), nil)
+        let wait = min(Int32(clamping: milliseconds), Self.longestWait)
+        // A poll that fails takes no time.
+        guard unsafe curl_multi_poll(multi, nil, 0, wait, nil) != CURLM_OK else { return }
+        usleep(1000 * UInt32(clamping: min(wait, 20)))
     }
 }

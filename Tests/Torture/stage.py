@@ -8,6 +8,7 @@ import hashlib
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import socket
@@ -324,8 +325,16 @@ class Gateway:
 
     def close(self):
         if self.process.poll() is None:
+            # The gateway ends with its injector, but not before a call of its own that waits for the disk.
+            try:
+                handle = os.pidfd_open(self.pid)
+            except OSError:
+                handle = None
             self.process.kill()
             self.process.wait()
+            if handle is not None:
+                select.select([handle], [], [], 30)
+                os.close(handle)
 
 
 def socket_names(pid, ports):
