@@ -63,10 +63,17 @@ package struct LoginFence: Sendable {
 
     /// Whether a login that began at `start` was overtaken by a change; to be called when its session exists, unless the
     /// session store looks for the mark itself.
+    /// - Throws: also if the start's number was unavailable and there is a mark.
     package func wasOvertaken(_ start: Start, _ subject: String, provider: String) async throws(StoreError) -> Bool {
         switch await changes.value(for: key(subject, provider)) {
-        case .miss: false
-        case .found(let bytes): (ChangeMark.number(in: bytes) ?? .max) > start.number
+        case .miss: return false
+        case .found(let bytes):
+            guard (ChangeMark.number(in: bytes) ?? .max) > start.number else { return false }
+            // Which of them came first is not known then.
+            guard start.number >= 0 else {
+                throw StoreError(code: .sessionContended, message: "the number of the last change is unavailable")
+            }
+            return true
         case .unavailable(let error): throw error
         }
     }

@@ -69,6 +69,17 @@ private struct Steps {
         #expect(!(try await steps.fence.wasOvertaken(Self.start, "usr_1", provider: "apple")))
     }
 
+    @Test func `a login whose start has no number is not rejected for a change that it may have followed`() async throws {
+        let fence = LoginFence(store: MemoryStore(clock: .system, maximumEntries: 100), keyPrefix: "test:")
+        let start = LoginFence.Start(number: -1)
+        #expect(!(try await fence.wasOvertaken(start, user: "ann", provider: "password")))
+        try await fence.mark(user: "ann", provider: "password")
+        await #expect { try await fence.wasOvertaken(start, user: "ann", provider: "password") } throws: {
+            ($0 as? StoreError)?.code == .sessionContended
+        }
+        #expect(try await fence.wasOvertaken(Self.start, user: "ann", provider: "password"))
+    }
+
     @Test func `ends the sessions without a mark too, and reports that it is missing`() async {
         let steps = Steps(capacity: 0)
         let error = await steps.error(SessionsEnd("admin"))

@@ -42,6 +42,11 @@ final class AccountBook {
     /// A gateway could not end an account's sessions, and tries again for as long as the longest pause takes.
     func endHasFailed(of account: String) { lateEnds[account] = now + 30_000_000_000 }
 
+    /// An issuer has refused a grant of an identity: what began until then ends.
+    func consentIsGone(of identity: String) {
+        if let account = current[links[identity] ?? identity] { lateEnds[account] = max(lateEnds[account] ?? 0, now) }
+    }
+
     /// Whether a session that began at a time, or a login then, may be ended by what was left of an earlier end.
     func mayEndLate(_ account: String?, since time: Int64) -> Bool { (account.flatMap { lateEnds[$0] } ?? -1) >= time }
 

@@ -52,11 +52,11 @@ final class AppleUser {
                 guard let exchange, exchange.status == 200, exchange.isComplete, let nonce = Self.nonce(exchange),
                     let token = issuer.token(of: subject, nonce: nonce)
                 else { return next(exchange) }
-                login(login(with: token), isAgain: false, next)
+                login(login(with: token), repeating: nil, next)
             }
         }
         guard let token = issuer.token(of: subject) else { return next(nil) }
-        login(login(with: token), isAgain: false, next)
+        login(login(with: token), repeating: nil, next)
     }
 
     /// A login, perhaps with a code.
@@ -72,7 +72,7 @@ final class AppleUser {
         JSONValue.parsed(exchange.responseBody)?.object?["nonce"]?.string
     }
 
-    private func login(_ login: AppleLogin, isAgain: Bool, _ next: @escaping (Exchange?) -> Void) {
+    private func login(_ login: AppleLogin, repeating first: Int64?, _ next: @escaping (Exchange?) -> Void) {
         simulation.ledger.accounts.sends(identity)
         post(login) { [self] exchange in
             guard let exchange else { return next(nil) }
@@ -81,13 +81,13 @@ final class AppleUser {
                 if let tokens = Tokens(exchange.responseBody) {
                     issuer.grants.acknowledge(login, account: tokens.subject)
                 }
-                client.begin(exchange, as: identity)
-            } else if exchange.status == 401 || exchange.status == 400, !isAgain {
+                client.begin(exchange, as: identity, askedAt: first)
+            } else if exchange.status == 401 || exchange.status == 400, first == nil {
                 reject(login, exchange)
-            } else if exchange.status == 0, !isAgain, login.token.nonce != nil, client.random.chance(700) {
+            } else if exchange.status == 0, first == nil, login.token.nonce != nil, client.random.chance(700) {
                 // The response is lost: the same again.
                 let time = Int64(client.random.within(0...6000)) * 1_000_000
-                return simulation.machine.after(time) { [self] in self.login(login, isAgain: true, next) }
+                return simulation.machine.after(time) { [self] in self.login(login, repeating: exchange.sentAt, next) }
             }
             next(exchange)
         }

@@ -21,12 +21,13 @@ extension Client {
     }
 
     /// Begins a session with the tokens of a login.
-    func begin(_ exchange: Exchange, as identity: String) {
+    /// - Parameter first: when the login was sent before, whose response this may be; `nil` for a first one.
+    func begin(_ exchange: Exchange, as identity: String, askedAt first: Int64? = nil) {
         guard let tokens = Tokens(exchange.responseBody) else {
             return simulation.ledger.violate(.oneResponse, "a login's response has no tokens")
         }
         let session = Session(
-            subject: tokens.subject, origin: exchange, at: simulation.machine.now, tokens)
+            subject: tokens.subject, origin: exchange, askedAt: first, at: simulation.machine.now, tokens)
         session.isUnsure = simulation.isShaken(exchange)
         session.identity = identity
         simulation.ledger.sessions.append(session)

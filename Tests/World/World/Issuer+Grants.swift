@@ -73,9 +73,13 @@ extension Issuer {
         let found: GrantBook.Grant? =
             switch form["grant_type"] {
             case "authorization_code": form["code"].flatMap { grants.exchange($0, simulation) }
-            default: grants.grant(form["refresh_token"]).flatMap { $0.revokedAt == nil ? $0 : nil }
+            default: grants.grant(form["refresh_token"])
             }
-        guard let found else { return refused }
+        guard let found, found.revokedAt == nil else {
+            // The gateway learns by it that the user's consent has ended.
+            if let subject = found?.login.token.subject { simulation.ledger.accounts.consentIsGone(of: "apple:" + subject) }
+            return refused
+        }
         let refresh = form["code"] == nil ? "" : "\"refresh_token\":\"\(found.token)\","
         return ServiceResponse(
             json: "{\"access_token\":\"access\",\"token_type\":\"Bearer\",\"expires_in\":3600,\(refresh)"

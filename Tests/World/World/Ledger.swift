@@ -62,10 +62,12 @@ final class Session {
         refreshTokens = [RefreshToken(refresh)]
     }
 
-    convenience init(subject: String, origin: Exchange, at time: Int64, _ tokens: Tokens) {
+    convenience init(
+        subject: String, origin: Exchange, askedAt first: Int64? = nil, at time: Int64, _ tokens: Tokens
+    ) {
         self.init(
             subject: subject, id: tokens.session, origin: origin, at: time,
-            access: tokens.valid(since: origin.sentAt, until: time), refresh: tokens.refresh)
+            access: tokens.valid(since: first ?? origin.sentAt, until: time), refresh: tokens.refresh)
     }
 }
 

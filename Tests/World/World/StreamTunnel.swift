@@ -233,7 +233,7 @@ extension Explorer {
         case .session(let session):
             let isOver =
                 session.endAsked != nil || session.isUnsure || simulation.mayForget(session)
-                || exchange.expires < simulation.machine.now + plan.skew + 2_000_000_000
+                || exchange.validUntil < simulation.machine.now + plan.skew + 2_000_000_000
             if status == "16", !isOver {
                 violate(.outage, exchange, "has a living session, and got status 16")
             }

@@ -102,27 +102,27 @@ final class WeChatUser {
     }
 
     func login(_ next: @escaping (Exchange?) -> Void) {
-        login(simulation.weChat.issue(for: user, client: client.index), isAgain: false, next)
+        login(simulation.weChat.issue(for: user, client: client.index), repeating: nil, next)
     }
 
-    private func login(_ code: WeChat.Code, isAgain: Bool, _ next: @escaping (Exchange?) -> Void) {
+    private func login(_ code: WeChat.Code, repeating first: Int64?, _ next: @escaping (Exchange?) -> Void) {
         simulation.ledger.accounts.sends(identity)
         post("code=\(code.text)", .direct(subject: identity)) { [self] exchange in
             guard let exchange else { return next(nil) }
             if exchange.status == 200, exchange.isComplete {
                 began(code, exchange)
-                client.begin(exchange, as: identity)
-            } else if exchange.status == 401, !isAgain,
+                client.begin(exchange, as: identity, askedAt: first)
+            } else if exchange.status == 401, first == nil,
                 !simulation.ledger.accounts.mayOvertake(identity, since: exchange.sentAt)
             {
                 simulation.ledger.violate(
                     .outage,
                     "a new code got 401 in request \(exchange.number) "
                         + String(decoding: exchange.responseBody, as: UTF8.self))
-            } else if exchange.status == 0, !isAgain, client.random.chance(700) {
+            } else if exchange.status == 0, first == nil, client.random.chance(700) {
                 // The response is lost: the same again.
                 let time = Int64(client.random.within(0...6000)) * 1_000_000
-                return simulation.machine.after(time) { [self] in login(code, isAgain: true, next) }
+                return simulation.machine.after(time) { [self] in login(code, repeating: exchange.sentAt, next) }
             }
             next(exchange)
         }
