@@ -69,14 +69,30 @@ extension SignInEndpoints {
                 guard token.withBytes({ $0.starts(with: accessPrefix.utf8) }) else {
                     return try await ends.end(withRefreshToken: token, request)
                 }
-                // Whoever has the token may end its session: no proof is needed for that.
-                let caller = try caller(try await session(of: token.withBytes { $0 }, request), request)
-                try await ends.logOut(caller, everywhere: false)
+                guard let session = try await sessionToEnd(token, request), let id = session.sessionID else { return }
+                try await ends.end(SessionsEnd("logout", only: id), of: session.subject)
             }
         } catch {
             guard error.status == 401 else { throw error }
         }
         return SignInResponse.empty
+    }
+
+    /// Whose session an access token is of. Whoever has the token may end it: no proof is needed for that, and one that
+    /// has expired is one as well.
+    private func sessionToEnd(_ token: Secret, _ request: LocalRequest) async throws(Failure) -> RejectedCaller? {
+        let owner: RejectedCaller?
+        do throws(AuthenticationError) {
+            let credential = Credential(bearer: token.withBytes { $0 })
+            let principal = try await setup.sessions.verify(credential, in: context(of: request)).principal
+            owner = RejectedCaller(
+                subject: principal.subject, sessionID: principal.sessionID, provider: principal.provider)
+        } catch {
+            guard error.code == .sessionTokenExpired else { throw .authentication(error) }
+            owner = error.caller
+        }
+        request.callerNote?.note(owner)
+        return owner
     }
 }
 

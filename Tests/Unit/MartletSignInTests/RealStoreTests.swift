@@ -139,6 +139,18 @@ import Testing
         }
     }
 
+    @Test func `an access token that has expired still ends its session`() async throws {
+        try await withStand { stand, _ in
+            let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let old = first["access_token"] ?? ""
+            stand.time.advance(seconds: Int64(first["expires_in"] ?? "") ?? 3600)
+            #expect(await stand.send("GET", "/auth/session", bearer: old).status == 401)
+            #expect(await stand.post("/auth/revoke", #"{"token":"\#(old)"}"#).status == 200)
+            let refresh = #"{"refresh_token":"\#(first["refresh_token"] ?? "")"}"#
+            #expect(await stand.post("/auth/refresh", refresh).status == 401)
+        }
+    }
+
     @Test func `a refresh token that was used still ends its session`() async throws {
         try await withStand { stand, _ in
             let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
