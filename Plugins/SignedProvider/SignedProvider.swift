@@ -53,7 +53,7 @@ public struct SignedProvider: LocallyVerifying, RequestInspecting {
         let request = try check(in: context)
         guard let nonce = request.nonce else { return request.identity }
         // Only now: a nonce is used up by whoever has the key, and by no one else.
-        try await mark(nonce, of: request, at: context.now)
+        try await mark(nonce, of: request, in: context)
         return request.identity
     }
 
@@ -82,16 +82,19 @@ public struct SignedProvider: LocallyVerifying, RequestInspecting {
     }
 
     /// Marks a nonce as used until its signature is too old.
-    private func mark(_ nonce: String, of request: Checked, at now: UnixTime) async throws(AuthenticationError) {
+    private func mark(
+        _ nonce: String, of request: Checked, in context: AuthenticationContext
+    ) async throws(AuthenticationError) {
         let name = Base64URL.encode(SHA256.digest(Array("\(request.keyID.utf8.count):\(request.keyID)\(nonce)".utf8)))
-        let left = request.signature.acceptedUntil.seconds.subtractingReportingOverflow(now.seconds)
+        let left = request.signature.acceptedUntil.seconds.subtractingReportingOverflow(context.now.seconds)
         // At least a minute: the clocks of instances differ.
         let seconds = min(max(left.overflow ? 0 : left.partialValue, 0), Self.maximumMark) + Self.clockSkew
         let isFirst: Bool
         do throws(StoreError) {
             // Each key has a share: a partner that signs too often is not the outage of another.
-            isFirst = try await self.context.store.partition(.signatures, for: WorkOwner(named: request.keyID))
-                .setIfAbsent([1], for: self.context.storeKey("nonce:\(name)"), lifetime: .seconds(seconds))
+            let store = self.context.store.partition(.signatures, for: WorkOwner(named: request.keyID))
+            isFirst = try await context.marksUse(
+                of: self.context.storeKey("nonce:\(name)"), in: store, lifetime: .seconds(seconds))
         } catch {
             throw .store(error, as: "signature.store_unavailable")
         }

@@ -108,6 +108,9 @@ public struct AuthenticationContext: Sendable {
     /// The request; `nil` for providers that are not ``RequestInspecting``, and where the credential is not that of a
     /// request to a route.
     public let request: RequestFacts?
+    /// What names the request, of all requests of all instances: the same each time that the request is verified, as
+    /// after a change of the configuration. Empty where ``request`` is `nil` in a call for a route.
+    public let requestID: [UInt8]
     /// The certificates between the client's and its authority's, in DER, where the credential is a certificate that a
     /// trusted proxy names: `Client-Cert-Chain` (RFC 9440 §2.3).
     public let certificateChain: [[UInt8]]
@@ -116,16 +119,16 @@ public struct AuthenticationContext: Sendable {
 
     public init(
         now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request,
-        request: RequestFacts? = nil, certificateChain: [[UInt8]] = []
+        request: RequestFacts? = nil, requestID: [UInt8] = [], certificateChain: [[UInt8]] = []
     ) {
         self.init(
             now: now, deadline: deadline, client: client, address: [], purpose: purpose, request: request,
-            certificateChain: certificateChain)
+            requestID: requestID, certificateChain: certificateChain)
     }
 
     package init(
         now: UnixTime, deadline: MonotonicTime, client: ClientNetwork?, address: [UInt8], purpose: Purpose = .request,
-        request: RequestFacts? = nil, certificateChain: [[UInt8]] = []
+        request: RequestFacts? = nil, requestID: [UInt8] = [], certificateChain: [[UInt8]] = []
     ) {
         self.now = now
         self.deadline = deadline
@@ -133,7 +136,29 @@ public struct AuthenticationContext: Sendable {
         self.address = address
         self.purpose = purpose
         self.request = request
+        self.requestID = requestID
         self.certificateChain = certificateChain
+    }
+
+    /// Marks a proof that can be used once as used by this request.
+    ///
+    /// A request may be verified again, so its own mark is no other use.
+    /// - Parameters:
+    ///   - key: names the proof in the store.
+    ///   - lifetime: for longer than any instance accepts the proof.
+    /// - Returns: whether no other request has used it.
+    /// - Throws: what the store throws; the use is not known then.
+    public func marksUse(
+        of key: String, in store: some KeyValueStoring, lifetime: Duration
+    ) async throws(StoreError) -> Bool {
+        let mark = requestID.isEmpty ? [1] : requestID
+        if try await store.setIfAbsent(mark, for: key, lifetime: lifetime) { return true }
+        guard !requestID.isEmpty else { return false }
+        switch await store.value(for: key) {
+        case .found(let other): return other == requestID
+        case .miss: return false
+        case .unavailable(let error): throw error
+        }
     }
 
     /// Asks whether a login that is proved may go on: to be called before a proof that can be used once is consumed.

@@ -20,6 +20,15 @@ extension Verifier.Target {
         }
     }
 
+    /// What names the request, for what marks proofs as used; empty for others.
+    func requestID(in texts: borrowing RequestTexts) -> [UInt8] {
+        switch self {
+        case .provider(let handle) where handle.reuseKey == nil: []
+        case .sessions: []
+        case .provider, .proof: unsafe Array(texts.requestID)
+        }
+    }
+
     /// Whether it needs the whole head.
     var readsHead: Bool {
         switch self {

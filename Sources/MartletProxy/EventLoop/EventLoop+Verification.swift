@@ -37,6 +37,7 @@ extension EventLoop {
                 address: request.form == .session || request.form == .cookie
                     ? loop.exchanges[exchange].clientAddress(&loop.downstreams) : [],
                 request: request.target.facts(of: loop.exchanges[exchange].record.texts, head: head),
+                requestID: request.target.requestID(in: loop.exchanges[exchange].record.texts),
                 certificateChain: chain),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch,
             trace: loop.context.tracing.isOn

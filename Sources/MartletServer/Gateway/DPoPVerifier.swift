@@ -28,33 +28,39 @@ struct DPoPVerifier: ProofVerifying, KeyProofVerifying {
         let url = ClientURL(scheme: proof.scheme, authority: proof.authority, path: proof.path)
         _ = try await verify(
             KeyProof(proofs: proof.proofs, method: proof.method, url: url, accessToken: proof.token.withBytes { $0 }),
-            by: thumbprint, for: WorkOwner(named: subject), at: context.now)
+            by: thumbprint, for: WorkOwner(named: subject), in: context)
     }
 
     func verify(
         _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner, at now: UnixTime
     ) async throws(AuthenticationError) -> String {
+        try await verify(proof, by: thumbprint, for: owner, in: AuthenticationContext(now: now, deadline: .never))
+    }
+
+    private func verify(
+        _ proof: KeyProof, by thumbprint: String?, for owner: WorkOwner, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> String {
         let confirmation: DPoPConfirmation
-        do throws(DPoPError) { confirmation = try confirm(proof, at: now) } catch {
+        do throws(DPoPError) { confirmation = try confirm(proof, at: context.now) } catch {
             throw .rejected(error.code, cause: error)
         }
         if let thumbprint, !confirmation.thumbprint.hasSameBytes(as: thumbprint) { throw .rejected("dpop.wrong_key") }
-        try await mark(confirmation, for: owner, at: now)
+        try await mark(confirmation, for: owner, in: context)
         return confirmation.thumbprint
     }
 
     /// Marks a proof as used.
     /// - Throws: `rejected` for one that was used before, `unavailable` without the store, `throttled` for one of too many.
     private func mark(
-        _ confirmation: DPoPConfirmation, for owner: WorkOwner, at now: UnixTime
+        _ confirmation: DPoPConfirmation, for owner: WorkOwner, in context: AuthenticationContext
     ) async throws(AuthenticationError) {
         // Longer than any instance accepts the proof.
-        let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(now.seconds)
+        let lifetime = confirmation.acceptedUntil.seconds.subtractingReportingOverflow(context.now.seconds)
         let seconds = lifetime.overflow ? 0 : max(lifetime.partialValue, 0)
         let isFirst: Bool
         do throws(StoreError) {
-            isFirst = try await store.partition(.proofs, for: owner).setIfAbsent(
-                [1], for: "\(keyPrefix)dpop:\(confirmation.replayKey)",
+            isFirst = try await context.marksUse(
+                of: "\(keyPrefix)dpop:\(confirmation.replayKey)", in: store.partition(.proofs, for: owner),
                 lifetime: .seconds(min(seconds, 2 * Self.maximumAge) + 2 * Self.maximumSkew))
         } catch {
             throw .store(error, as: "dpop.store_unavailable")

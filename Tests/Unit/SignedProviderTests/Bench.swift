@@ -44,6 +44,7 @@ enum Bench {
         var query: String? = "a=1"
         var fields: [(String, String)] = []
         var hasBody = false
+        var id: [UInt8] = []
 
         func context(at now: UnixTime = Bench.now) -> AuthenticationContext {
             AuthenticationContext(
@@ -52,7 +53,8 @@ enum Bench {
                     method: method, host: authority, path: path,
                     head: ReceivedHead(
                         method: method, scheme: scheme, authority: authority, path: path, query: query,
-                        fields: fields.map { .init(name: $0, value: Array($1.utf8)) }, hasBody: hasBody)))
+                        fields: fields.map { .init(name: $0, value: Array($1.utf8)) }, hasBody: hasBody)),
+                requestID: id)
         }
 
         /// The value of `Signature-Input`.

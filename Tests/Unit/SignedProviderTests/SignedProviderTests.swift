@@ -97,6 +97,18 @@ private struct LostStore: SharedStoring {
         #expect(await Bench.outcome(of: added, by: try Bench.provider()) == "acme")
     }
 
+    @Test func `use up a nonce once, however often their request is verified`() async throws {
+        let provider = try Bench.provider()
+        var request = Bench.signed(parameters: #";created=1800000000;keyid="acme";nonce="n1""#)
+        request.id = Array("1".utf8)
+        for _ in 0..<3 { #expect(await Bench.outcome(of: request, by: provider) == "acme") }
+        for other in ["2", "", "1"] {
+            request.id = Array(other.utf8)
+            let outcome = await Bench.outcome(of: request, by: provider)
+            #expect(outcome == (other == "1" ? "acme" : "signature.replayed rejected"))
+        }
+    }
+
     @Test func `use up a nonce once, and only with the key`() async throws {
         let provider = try Bench.provider()
         let parameters = #";created=1800000000;keyid="acme";nonce="n1""#
