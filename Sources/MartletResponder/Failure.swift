@@ -68,6 +68,9 @@ package struct Failure: Error, Sendable {
     /// The request was still being received when its connection was closed for another one.
     package static let displaced = Failure(
         status: 503, code: "overloaded", reason: "server.connection_displaced", retryAfter: 1, closes: true)
+    /// The request was still under way when the time for it after a signal to end was over.
+    package static let drainOver = Failure(
+        status: 503, code: "overloaded", reason: "server.drain_over", retryAfter: 1, closes: true)
     package static let tooManyConnections = Failure(
         status: 503, code: "overloaded", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 

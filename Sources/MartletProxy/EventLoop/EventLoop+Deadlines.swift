@@ -21,7 +21,10 @@ extension EventLoop {
             }
         }
         loop.context.schedule.clearDue()
-        if loop.context.schedule.isDrainOver(at: loop.now) { loop.abortAll() }
+        guard loop.context.schedule.isDrainOver(at: loop.now) else { return }
+        loop.abortAll(isLast: false)
+        writeAllFrames()
+        loop.abortAll(isLast: true)
     }
 
     private mutating func timerFired(downstream: Handle<DownstreamConnection>, _ tick: Int64) {

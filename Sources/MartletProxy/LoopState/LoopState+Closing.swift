@@ -9,7 +9,7 @@ internal import MartletIO
 /// A connection that is closed while it has unread bytes is reset, and the client may lose the response. So whatever
 /// ends a connection orderly closes it for writing first, and discards what still arrives (``ConnectionEnding``).
 extension LoopState {
-    /// The client disconnected: its exchange ends here and upstream.
+    /// The client has disconnected, or nothing reaches it: its exchange ends here and upstream.
     mutating func abandon(_ downstream: Handle<DownstreamConnection>) {
         guard downstreams[downstream].isAlive else { return }
         let exchange = downstreams[downstream].exchange
@@ -18,6 +18,10 @@ extension LoopState {
             if exchanges[exchange].response.status == 0 { exchanges[exchange].response.status = 499 }
             exchanges[exchange].record.reason = context.counters.reason("request.client_left")
             if !exchanges[exchange].request.check.isEmpty { CheckExchanges.count(exchange, &exchanges, &context) }
+            // Whoever still reads must not take a part for the whole: a response may end with its connection.
+            if exchanges[exchange].response.hasStarted, downstreams[downstream].kind == .http1 {
+                Socket.resetOnClose(downstreams[downstream].transport.fd)
+            }
             finish(exchange)
         }
         if downstreams[downstream].isStream { downstreams.resetStream(downstream, .cancel, &context) }

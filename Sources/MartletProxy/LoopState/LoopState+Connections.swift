@@ -83,13 +83,14 @@ extension LoopState {
         abandon(downstream)
     }
 
-    /// The drain deadline has passed: aborts what is left.
-    mutating func abortAll() {
-        // Closing a connection closes its streams.
+    /// The drain deadline has passed: ends the requests that are left, with a response as far as sockets accept it.
+    /// - Parameter isLast: whether connections are closed, and with them their streams, after what was sent on them.
+    mutating func abortAll(isLast: Bool) {
         for index in 0..<downstreams.all.end {
-            guard let downstream = downstreams.all.handle(at: index), !downstreams[downstream].isStream else {
-                continue
-            }
+            guard let downstream = downstreams.all.handle(at: index) else { continue }
+            let exchange = downstreams[downstream].exchange
+            if !exchange.isNone { fail(exchange, .drainOver) }
+            guard isLast, downstreams[downstream].isAlive, !downstreams[downstream].isStream else { continue }
             abandon(downstream)
         }
     }

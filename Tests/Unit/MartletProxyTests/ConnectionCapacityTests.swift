@@ -3,6 +3,7 @@ import MartletAuthenticator
 import MartletConfig
 import MartletCore
 import MartletHTTP
+import MartletIO
 import MartletResponder
 import MartletTesting
 import Testing
@@ -212,14 +213,33 @@ import Testing
 
     // MARK: The end of a drain
 
-    @Test func `everything that is left is aborted`() throws {
+    @Test func `everything that is left ends, with a response where there was none`() throws {
         let bench = try LoopBench()
         let idle = bench.openClient()
         let forwarded = bench.forward()
-        bench.run { $0.abortAll() }
+        bench.run { $0.abortAll(isLast: true) }
         let count = bench.run { $0.downstreams.all.count }
         #expect(count == 0 && bench.connections.count == 0)
-        #expect(idle.end.state == .closed && forwarded.client.end.state == .closed)
-        #expect(!bench.isAlive(forwarded.upstream) && bench.requests() == ["api 499 1"])
+        #expect(idle.end.state == .closed && !bench.isAlive(forwarded.upstream))
+        #expect(bench.requests() == ["api 503 1"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a response that is cut is reset, because its end may be that of the connection`(isDrain: Bool) throws {
+        let bench = try LoopBench()
+        let forwarded = bench.forward()
+        forwarded.server.end.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel")
+        bench.event(forwarded.upstream, .readable)
+        #expect(forwarded.client.end.text().hasSuffix("hel"))
+        var option = linger()
+        var length = socklen_t(MemoryLayout<linger>.size)
+        bench.run { loop in
+            // The same socket once more: its options can still be read.
+            let socket = dup(loop.downstreams[forwarded.client.downstream].transport.fd)
+            defer { close(socket) }
+            if isDrain { loop.abortAll(isLast: false) } else { loop.abandon(forwarded.client.downstream) }
+            _ = unsafe getsockopt(socket, SOL_SOCKET, SO_LINGER, &option, &length)
+        }
+        #expect(option.l_onoff != 0 && option.l_linger == 0)
     }
 }

@@ -63,6 +63,9 @@ struct FailureCase: CustomTestStringConvertible, Sendable {
             .displaced, 503, "Service Unavailable", "overloaded", "server.connection_displaced", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1, closes: true),
         FailureCase(
+            .drainOver, 503, "Service Unavailable", "overloaded", "server.drain_over", grpc: 14,
+            fields: ["Retry-After: 1"], retryAfter: 1, closes: true),
+        FailureCase(
             .tooManyConnections, 503, "Service Unavailable", "overloaded", "server.too_many_connections", grpc: 14,
             fields: ["Retry-After: 1"], retryAfter: 1, closes: true),
         FailureCase(
