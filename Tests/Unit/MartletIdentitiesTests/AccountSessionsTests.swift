@@ -69,7 +69,8 @@ private struct Steps {
         #expect(!(try await steps.fence.wasOvertaken(Self.start, "usr_1", provider: "apple")))
     }
 
-    @Test func `a login whose start has no number is not rejected for a change that it may have followed`() async throws {
+    @Test func `a login whose start has no number is not rejected for a change that it may have followed`() async throws
+    {
         let fence = LoginFence(store: MemoryStore(clock: .system, maximumEntries: 100), keyPrefix: "test:")
         let start = LoginFence.Start(number: -1)
         #expect(!(try await fence.wasOvertaken(start, user: "ann", provider: "password")))

@@ -34,6 +34,9 @@ final class AccountBook {
     /// When users have withdrawn their consent.
     private(set) var revocations: [String: Int64] = [:]
 
+    /// When issuers have deleted identities last: the account may be one whose login has not been seen.
+    private var closed: [String: Int64] = [:]
+
     /// Until when what is left of an end of sessions may be done, which ends those that began meanwhile, too.
     private var lateEnds: [String: Int64] = [:]
 
@@ -41,6 +44,15 @@ final class AccountBook {
 
     /// A gateway could not end an account's sessions, and tries again for as long as the longest pause takes.
     func endHasFailed(of account: String) { lateEnds[account] = now + 30_000_000_000 }
+
+    /// An issuer deletes an identity, and with it the account.
+    func close(_ identity: String) {
+        let identity = links[identity] ?? identity
+        closed[identity] = now
+        for session in simulation.ledger.sessions where owner(session) == identity {
+            session.endAsked = session.endAsked ?? now
+        }
+    }
 
     /// An issuer has refused a grant of an identity: what began until then ends.
     func consentIsGone(of identity: String) {
@@ -65,9 +77,12 @@ final class AccountBook {
         if let old, old != subject {
             // A response that is late: its account was deleted since it was asked for.
             if let deletion = lastDeletion(of: subject), deletion.acknowledgedAt ?? .max > time { return nil }
-            guard let deletion = lastDeletion(of: old) else { return "\(identity) was \(old), and is \(subject)" }
+            let deletion = lastDeletion(of: old)
+            guard deletion != nil || closed[identity] != nil else {
+                return "\(identity) was \(old), and is \(subject)"
+            }
             // An old view of it, of a request that was sent before.
-            if owners[subject] != nil, deletion.askedAt < time { return "\(identity) is \(subject) again" }
+            if owners[subject] != nil, deletion?.askedAt ?? .min < time { return "\(identity) is \(subject) again" }
         }
         owners[subject] = identity
         if lastDeletion(of: subject) == nil || old == nil { current[identity] = subject }
@@ -136,6 +151,7 @@ final class AccountBook {
         }
         // It may have begun before an end of all of them, or after it; and what a deletion left to be done ends it, too.
         if lastDeletion(of: session.subject) != nil
+            || closed[owner(session)] ?? .min / 2 > exchange.sentAt - 10_000_000_000
             || simulation.ledger.endings.contains(where: {
                 $0.subject == session.subject && $0.until > exchange.sentAt
             })

@@ -129,13 +129,13 @@ extension Client {
             connection.send(exchange, [.bytes(head(exchange, ["Content-Length: \(size)"]) + exchange.body)])
         }
         simulation.machine.after(4_900_000_000) { [self] in
-            let begun = all.count { $0.sightings > 0 } * size
-            // What fills connections and pipes, what may wait, and one response.
+            let begun = all.count { $0.wholeAt > 0 } * size
+            // What fills connections and pipes, what may wait, and the responses at both ends of it.
             let most = capacity + 256 * 1024 + 4 * size
             guard begun > most else { return }
             simulation.ledger.violate(
                 .bounds,
-                "responses of \(begun) bytes were asked for on one connection whose client takes none, of \(most)")
+                "responses of \(begun) bytes were taken for one connection whose client takes none, of \(most)")
         }
     }
 

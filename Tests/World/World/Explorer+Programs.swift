@@ -144,7 +144,9 @@ extension Explorer {
             return fields
         }
         // Another body than the one that was signed, of the same length.
-        if trick == 6, let body, let last = body.last { return sendOther(trial, Array(body.dropLast()) + [~last], next) }
+        if trick == 6, let body, let last = body.last {
+            return sendOther(trial, Array(body.dropLast()) + [~last], next)
+        }
         trial.inspect = inspection(ofGold: !silver)
         let isWrong = trick > 1 && trick != 6 || trick == 1 && silver && nonce == nil
         if !isWrong, trick == 1 { trial.proof = .program(subject: "partner:\(key)") }

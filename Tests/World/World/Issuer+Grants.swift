@@ -77,7 +77,9 @@ extension Issuer {
             }
         guard let found, found.revokedAt == nil else {
             // The gateway learns by it that the user's consent has ended.
-            if let subject = found?.login.token.subject { simulation.ledger.accounts.consentIsGone(of: "apple:" + subject) }
+            if let subject = found?.login.token.subject {
+                simulation.ledger.accounts.consentIsGone(of: "apple:" + subject)
+            }
             return refused
         }
         let refresh = form["code"] == nil ? "" : "\"refresh_token\":\"\(found.token)\","
@@ -142,6 +144,7 @@ extension AppleUser {
         let deletion = type == "account-delete" ? book.askDeletion(of: account) : nil
         let sessions = deletion?.sessions ?? book.askRevocation(of: account)
         book.revoked(identity)
+        if deletion != nil { book.close(identity) }
         let body = JSON.write(JSONValue.object(["payload": .string(payload)]))
         client.request(
             "POST", "/auth/apple/notifications", .nothing, fields: ["Content-Type: application/json"], body: body,

@@ -1,3 +1,4 @@
+import MartletJSON
 import WorldMachine
 
 /// What must hold; each has a checker, and mutants that it catches.
@@ -180,6 +181,9 @@ final class Exchange {
     }
 
     var code: String { head?.value("x-world-code") ?? "" }
+
+    /// The code of an error response of the gateway.
+    var problem: String? { JSONValue.parsed(responseBody)?.object?["code"]?.string }
 }
 
 /// All that was sent, seen and acknowledged in a world, and what follows from it.
@@ -369,6 +373,8 @@ final class Ledger {
     /// An outage is never a rejection.
     private func checkRejection(_ exchange: Exchange) {
         guard case .session(let session) = exchange.proof, session.endAsked == nil, !session.isUnsure else { return }
+        // The form of a proxy that knows no other status for an outage.
+        if exchange.status == 403, exchange.path == "/auth/check", exchange.problem == "auth_unavailable" { return }
         guard !simulation.mayForget(session), !accounts.mayEndLate(session.subject, since: session.startedAt) else {
             return
         }
