@@ -34,8 +34,8 @@ final class AccountBook {
     /// When users have withdrawn their consent.
     private(set) var revocations: [String: Int64] = [:]
 
-    /// When issuers have deleted identities last: the account may be one whose login has not been seen.
-    private var closed: [String: Int64] = [:]
+    /// Identities that their issuer has deleted: the account may be one whose login has not been seen.
+    private var closed: Set<String> = []
 
     /// Until when what is left of an end of sessions may be done, which ends those that began meanwhile, too.
     private var lateEnds: [String: Int64] = [:]
@@ -46,13 +46,7 @@ final class AccountBook {
     func endHasFailed(of account: String) { lateEnds[account] = now + 30_000_000_000 }
 
     /// An issuer deletes an identity, and with it the account.
-    func close(_ identity: String) {
-        let identity = links[identity] ?? identity
-        closed[identity] = now
-        for session in simulation.ledger.sessions where owner(session) == identity {
-            session.endAsked = session.endAsked ?? now
-        }
-    }
+    func close(_ identity: String) { closed.insert(links[identity] ?? identity) }
 
     /// An issuer has refused a grant of an identity: what began until then ends.
     func consentIsGone(of identity: String) {
@@ -78,7 +72,7 @@ final class AccountBook {
             // A response that is late: its account was deleted since it was asked for.
             if let deletion = lastDeletion(of: subject), deletion.acknowledgedAt ?? .max > time { return nil }
             let deletion = lastDeletion(of: old)
-            guard deletion != nil || closed[identity] != nil else {
+            guard deletion != nil || closed.contains(identity) else {
                 return "\(identity) was \(old), and is \(subject)"
             }
             // An old view of it, of a request that was sent before.
@@ -151,7 +145,7 @@ final class AccountBook {
         }
         // It may have begun before an end of all of them, or after it; and what a deletion left to be done ends it, too.
         if lastDeletion(of: session.subject) != nil
-            || closed[owner(session)] ?? .min / 2 > exchange.sentAt - 10_000_000_000
+            || revocations[session.identity] ?? .min / 2 > exchange.sentAt - 10_000_000_000
             || simulation.ledger.endings.contains(where: {
                 $0.subject == session.subject && $0.until > exchange.sentAt
             })
@@ -172,8 +166,13 @@ final class AccountBook {
     /// The account of an identity, as far as it is known.
     func account(of identity: String) -> String? { current[identity] }
 
-    /// A user is about to withdraw the consent.
-    func revoked(_ identity: String) { revocations[identity] = now }
+    /// A user is about to withdraw the consent: what has begun by it ends, whatever account it is of.
+    func revoked(_ identity: String) {
+        revocations[identity] = now
+        for session in simulation.ledger.sessions where session.identity == identity {
+            session.endAsked = session.endAsked ?? now
+        }
+    }
 
     func askRevocation(of subject: String) -> [Session] {
         simulation.ledger.endings.append(Ledger.Ending(subject: subject))

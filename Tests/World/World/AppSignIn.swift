@@ -50,9 +50,11 @@ final class AppSignIn {
             else { return next(exchange) }
             let found = AppCode(code, of: identity)
             simulation.appCodes.append(found)
+            let isBeforeFailover = simulation.hasReplicas && client.random.chance(500)
+            if isBeforeFailover { simulation.redis.lag(5, for: 2_000_000_000) }
             redeem(found) { [self] exchange in
                 guard let exchange, exchange.status == 200 else { return next(exchange) }
-                if client.random.chance(500) { client.failOver() }
+                if isBeforeFailover { client.failOver() }
                 // Another app has it, too.
                 let time = Int64(client.random.within(0...2000)) * 1_000_000
                 simulation.machine.after(time) { [self] in redeem(found, next) }

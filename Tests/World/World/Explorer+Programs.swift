@@ -116,7 +116,7 @@ extension Explorer {
         let isGood = isTrusted && client.random.chance(800)
         let bytes = client.random.pick(["AAAA", "a", Self.certificate + "AA"])
         trial.fields = ["Client-Cert: :\(isGood || !isTrusted ? Self.certificate : bytes):"]
-        trial.proof = isGood ? .program(subject: "device:spiffe://example/device/7") : .wrong
+        trial.proof = isGood ? .direct(subject: "device:spiffe://example/device/7") : .wrong
         trial.inspect = { _, head in head.value("client-cert") == nil ? nil : "with the certificate" }
         send(trial, mayPass: isGood, next)
     }

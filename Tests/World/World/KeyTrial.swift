@@ -89,6 +89,8 @@ final class KeyTrial {
             proof: isGood ? .direct(subject: identity) : .wrong, needsProof: true)
         let connection = ClientConnection(simulation, gateway, from: Address(246, port))
         exchange.sent = ["a token of the key trial"]
+        let variant = gateway.variant
+        exchange.isStillWrong = { gateway.variant == variant }
         exchange.done = { exchange in
             connection.close()
             done(exchange)

@@ -24,12 +24,6 @@ extension Simulation {
         machine.now < plan.calm ? plan.calm + 22_000_000_000 - machine.now : 5_000_000_000
     }
 
-    /// Begins what happens once in a world.
-    func startTrials() {
-        keyTrial?.start()
-        if plan.traffic.hasDeafReader { DeafReader(self).start() }
-    }
-
     /// What ended, or was used, before a failover comes not back.
     func probeForgotten() {
         let ended = ledger.endedRightBefore.filter { session in
@@ -87,11 +81,15 @@ extension Simulation {
     }
 }
 
+extension Simulation {
+    var hasReplicas: Bool { plan.store == .replicated || plan.store == .cluster }
+}
+
 extension Client {
     /// A master is lost, right after something was acknowledged.
     func failOver() {
         let (simulation, plan, machine, redis) = (simulation, simulation.plan, simulation.machine, simulation.redis!)
-        guard plan.store == .replicated || plan.store == .cluster, machine.now < plan.calm - 8_000_000_000,
+        guard simulation.hasReplicas, machine.now < plan.calm - 8_000_000_000,
             (redis.lastFailover ?? 0) < machine.now - 8_000_000_000
         else { return }
         let (shard, back) = (random.below(3), Int64(random.within(500...3000)) * 1_000_000)

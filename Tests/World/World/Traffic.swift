@@ -153,6 +153,8 @@ extension Ledger {
     func checkWaiting(_ exchange: Exchange) {
         let now = simulation.machine.now
         guard exchange.status == 503, simulation.plan.traffic.breaker != nil, exchange.head?.value("x-world") == nil,
+            // The connections of other upstreams to the same endpoints look the same.
+            !simulation.plan.has(.traffic), !simulation.plan.has(.routes), !simulation.plan.has(.streams),
             case .nothing = exchange.proof, now - exchange.sentAt < Traffic.queueTimeout + 1_000_000_000
         else { return }
         let since = now - Traffic.queueTimeout - 100_000_000

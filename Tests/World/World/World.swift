@@ -23,7 +23,7 @@ enum World {
         let simulation = Simulation(plan, program, keys, machine, folder: folder)
         former = simulation
         if let violation = simulation.run() {
-            print("world: the first world of all fails: \(violation.what)")
+            print("world: the first world of all fails: \(violation.invariant.rawValue): \(violation.what)")
             return nil
         }
         clean(getpid())
