@@ -7,7 +7,7 @@ final class BrowserUser {
     private static let name = "__Host-martlet"
 
     private unowned let client: Client
-    private var session: Session?
+    private(set) var session: Session?
 
     init(_ client: Client) { self.client = client }
 
@@ -101,7 +101,7 @@ final class BrowserUser {
 
     // MARK: Using it
 
-    private func present(_ token: RefreshToken) -> String {
+    func present(_ token: RefreshToken) -> String {
         token.firstUse = token.firstUse ?? machine.now
         return "Cookie: \(Self.name)=\(token.text)"
     }
@@ -128,7 +128,7 @@ final class BrowserUser {
         if session.refreshTokens.last === token { session.refreshTokens.append(RefreshToken(next)) }
     }
 
-    private func use(_ session: Session, _ token: RefreshToken, _ next: @escaping (Exchange?) -> Void) {
+    func use(_ session: Session, _ token: RefreshToken, _ next: @escaping (Exchange?) -> Void) {
         client.request(
             "GET", "/me/", .session(session), needsProof: true, fields: [present(token)]
         ) { [self] exchange in

@@ -125,6 +125,8 @@ final class Exchange {
     var sent: [String] = []
     /// Whether a proof that was wrong when it was sent is one still.
     var isStillWrong: () -> Bool = { true }
+    /// Until when a long response goes on at least, unless someone ends it.
+    var lastsUntil: Int64 = 0
     /// When its credential expires, at the latest.
     var expires = Int64.max / 2
     /// What the two sides of a tunnel or a long response send.

@@ -103,7 +103,7 @@ final class Simulation {
         for gateway in gateways { gateway.process.faults = [:] }
         guard drive(until: { self.clients.allSatisfy(\.isDone) }, within: 300, "served") else { return failure }
         probe()
-        guard drive(until: { self.probes == 0 }, within: 60, "probed") else { return failure }
+        guard drive(until: { self.probes == 0 }, within: 100, "probed") else { return failure }
         guard drive(until: { false }, within: 5, nil) else { return failure }
         for reader in readers { reader.stop() }
         limits.finish()
@@ -238,6 +238,7 @@ final class Simulation {
     private func probe() {
         for gateway in gateways { probe(gateway, attempt: 0) }
         keyTrial?.probe()
+        GapTrial(self)?.start()
         guard !appCodes.isEmpty else { return }
         // Long after the last failover, within the life of a code.
         probes += 1

@@ -30,9 +30,11 @@ final class UpstreamTunnel {
         self.isHanging = isHanging
         writer = WebSocketWriter(isClient: false, random: random)
         let now = simulation.machine.now
-        end = min(
-            now + Int64(self.random.within(100...40_000)) * 1_000_000,
-            max(now, simulation.plan.calm) + 5_000_000_000)
+        end = max(
+            exchange.lastsUntil,
+            min(
+                now + Int64(self.random.within(100...40_000)) * 1_000_000,
+                max(now, simulation.plan.calm) + 5_000_000_000))
         exchange.down = down
     }
 
