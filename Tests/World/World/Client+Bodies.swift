@@ -140,10 +140,12 @@ extension Client {
     }
 
     /// Takes a large response with pauses.
-    private func takeSlowly(_ next: @escaping (Exchange?) -> Void) {
+    func takeSlowly(_ next: @escaping (Exchange?) -> Void) {
         let connection = newConnection()
         connection.retire()
-        let body = bytes(random.within(450_000...700_000))
+        // Some end when as much waits for the client as may.
+        let most = simulation.plan.weather.capacity + 256 * 1024
+        let body = bytes(random.chance(500) ? most + random.within(1...64_000) : random.within(450_000...700_000))
         var left = 2
         let done: (Exchange) -> Void = { exchange in
             left -= 1

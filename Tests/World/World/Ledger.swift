@@ -354,7 +354,7 @@ final class Ledger {
         exchange.state = exchange.head == nil ? .closed : .responded
         exchange.lastIncarnation = simulation.incarnations
         exchange.finishedAt = simulation.machine.now
-        if exchange.status == 504 { checkServed(exchange) }
+        if exchange.status == 504 || exchange.status == 200 && !exchange.isComplete { checkServed(exchange) }
         checkWaiting(exchange)
         responses[exchange.status, default: 0] += 1
         simulation.machine.trace.note(

@@ -239,6 +239,7 @@ final class Simulation {
         for gateway in gateways { probe(gateway, attempt: 0) }
         keyTrial?.probe()
         GapTrial(self)?.start()
+        takeSlowly()
         guard !appCodes.isEmpty else { return }
         // Long after the last failover, within the life of a code.
         probes += 1

@@ -19,6 +19,23 @@ extension Simulation {
         machine.at(Int64(random.within(3000...20_000)) * 1_000_000) { AppSignIn(client).begin { _ in } }
     }
 
+    /// With all faults gone, what slow clients leave behind serves the next ones.
+    func takeSlowly() {
+        guard plan.traffic.hasGreedyClients, plan.weather.reset == 0 else { return }
+        for client in clients.prefix(4) {
+            probes += 1
+            client.takeSlowly { [self] _ in
+                var left = 3
+                for _ in 0..<3 {
+                    client.visit("/pub/") { [self] _ in
+                        left -= 1
+                        if left == 0 { probes -= 1 }
+                    }
+                }
+            }
+        }
+    }
+
     /// Sessions end, and the replicas of their master do not get to know it.
     private func endBeforeFailover(at time: Int64, _ losing: Int, _ random: inout SeededRandom) {
         let first = random.below(clients.count)
