@@ -60,11 +60,15 @@ final class GapTrial {
         machine.after(3 * Self.second) { [self] in
             simulation.redis.cut(gateway, for: Self.gap)
             machine.after(Self.gap / 2) { [self] in
-                client.pinned = client.carrier(to: other, from: Address(249, client.lastPort + 500))
-                client.end(session) { _ in }
+                let second = client.carrier(to: other, from: Address(249, client.lastPort + 500))
+                client.pinned = second
+                client.end(session) { _ in second.close() }
                 client.pinned = nil
             }
             machine.after(Self.patience) { [self] in
+                machine.trace.note(
+                    "gap: request \(exchange.number) is \(exchange.state), of a session that ended at "
+                        + "\(session.end?.time ?? 0)")
                 if let end = session.end, !session.isUnsure, exchange.state == .sent, exchange.headAt > 0 {
                     simulation.ledger.violate(
                         .revocation,
