@@ -50,11 +50,15 @@ final class AppSignIn {
             else { return next(exchange) }
             let found = AppCode(code, of: identity)
             simulation.appCodes.append(found)
-            let isBeforeFailover = simulation.hasReplicas && client.random.chance(500)
+            let isBeforeFailover = simulation.hasReplicas && client.random.chance(600)
             if isBeforeFailover { simulation.redis.lag(5, for: 2_000_000_000) }
             redeem(found) { [self] exchange in
                 guard let exchange, exchange.status == 200 else { return next(exchange) }
-                if isBeforeFailover { client.failOver() }
+                if isBeforeFailover {
+                    // A new master that has it again has it until the end of the world, where it is tried.
+                    client.failOver()
+                    return next(exchange)
+                }
                 // Another app has it, too.
                 let time = Int64(client.random.within(0...2000)) * 1_000_000
                 simulation.machine.after(time) { [self] in redeem(found, next) }

@@ -48,7 +48,7 @@ final class DeafReader {
 
     private func check() {
         // What waits, what fills the connection, and what came in the last moment.
-        let most = 256 * 1024 + simulation.plan.weather.capacity + 64 * 1024
+        let most = 256 * 1024 + simulation.plan.weather.capacity + 160 * 1024
         if received > most {
             simulation.ledger.violate(
                 .bounds, "\(received) bytes of events were kept for a reader that took none, of \(most)")

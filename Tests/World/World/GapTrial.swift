@@ -38,6 +38,11 @@ final class GapTrial {
 
     private func finish() { simulation.probes -= 1 }
 
+    private func cut() {
+        simulation.failovers.append(machine.now)
+        simulation.redis.cut(gateway, for: Self.gap)
+    }
+
     /// A long response at the gateway, which does not end by itself before the trial.
     private func watch(_ session: Session, _ fields: [String]) -> (Exchange, any Carrier)? {
         client.lastPort += 1
@@ -58,7 +63,7 @@ final class GapTrial {
             let (exchange, connection) = watch(session, ["Authorization: Bearer \(token.token)"])
         else { return finish() }
         machine.after(3 * Self.second) { [self] in
-            simulation.redis.cut(gateway, for: Self.gap)
+            cut()
             machine.after(Self.gap / 2) { [self] in
                 let second = client.carrier(to: other, from: Address(249, client.lastPort + 500))
                 client.pinned = second
@@ -90,7 +95,7 @@ final class GapTrial {
         // The response to a use after its life replaces the cookie, and a use of the next one ends its grace.
         let pauses = [9 * Self.second, Self.second, simulation.plan.graceTime + 2 * Self.second]
         go(browser, pauses[...]) { [self] in
-            simulation.redis.cut(gateway, for: Self.gap)
+            cut()
             machine.after(Self.patience) { [self] in
                 browser.use { [self] _ in
                     connection.close()

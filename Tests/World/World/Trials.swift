@@ -14,7 +14,7 @@ extension Simulation {
             default: break
             }
         }
-        guard AppSignIn.isPossible(self), random.chance(300) else { return }
+        guard AppSignIn.isPossible(self), random.chance(600) else { return }
         let client = clients[random.below(clients.count)]
         machine.at(Int64(random.within(3000...20_000)) * 1_000_000) { AppSignIn(client).begin { _ in } }
     }
@@ -27,7 +27,7 @@ extension Simulation {
             client.takeSlowly { [self] _ in
                 var left = 3
                 for _ in 0..<3 {
-                    client.visit("/pub/") { [self] _ in
+                    client.request("GET", "/pub/", .nothing) { [self] _ in
                         left -= 1
                         if left == 0 { probes -= 1 }
                     }
