@@ -19,6 +19,9 @@ struct MasterChanges {
     /// The same of what was written again last.
     private var lastLostAt: MonotonicTime?
 
+    /// A change of all masters.
+    static let all = MasterChanges(isAllChanged: true, lostAt: nil, lastLostAt: nil)
+
     /// A server of keys was lost.
     mutating func lost(at now: MonotonicTime) { if lostAt == nil { lostAt = now } }
 
@@ -34,7 +37,7 @@ struct MasterChanges {
         isAllChanged || nodes.contains(node) || slots.contains(slot)
     }
 
-    private var isEmpty: Bool { !isAllChanged && nodes.isEmpty && slots.isEmpty }
+    var isEmpty: Bool { !isAllChanged && nodes.isEmpty && slots.isEmpty }
 
     private mutating func changeAll() {
         self = MasterChanges(isAllChanged: true, lostAt: lostAt, lastLostAt: lastLostAt)

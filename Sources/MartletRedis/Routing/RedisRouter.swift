@@ -478,9 +478,16 @@ extension RedisRouter {
     /// Records an acknowledged write.
     func record(_ replay: RedisReplay) {
         loop.preconditionInLoop()
-        repeats.recent.add(replay, at: now)
+        let isDue = repeats.record(replay, at: now, lateness: lateness) { routing.node(of: $0) }
         repeats.successor?.record([replay])
+        guard isDue, !isStopped else { return }
+        repeats.queue.add(
+            writes: replay.kind == .write ? [replay.command] : [], ends: replay.kind == .write ? [] : [replay.command])
+        sendReplays()
     }
+
+    /// How long after a change of masters what a former one has acknowledged may be recorded.
+    private var lateness: Duration { configuration.options.commandTimeout + .seconds(2) }
 
     /// Passes acknowledged writes on to the client that takes over: recent ones now, and others when they are recorded.
     func handOver(to successor: RedisClient) {
@@ -511,6 +518,7 @@ extension RedisRouter {
             guard let master = routing.node(of: slot), routing.isReady(master) else { return false }
             return changes.contains(slot, of: master)
         }
+        if !changes.isEmpty, repeats.recent.count > 0 { repeats.wroteAgain(changes, at: now, lateness: lateness) }
         let isComplete = routing.unassigned == 0 && routing.masters.allSatisfy { routing.isReady($0) }
         repeats.changes.written(at: now) { keys in
             switch keys {

@@ -70,6 +70,39 @@ import Testing
     }
 }
 
+@Suite struct LateWritesTests {
+    private func record(
+        _ name: String, _ repeats: inout RepeatedWrites, at milliseconds: Int, of host: String = "a"
+    ) -> Bool {
+        let replay = RedisReplay(.end, RedisCommand([Array(name.utf8)], key: Array(name.utf8)), number: nil)
+        let master = RedisURL.Address.tcp(host: host, port: 1)
+        return repeats.record(replay, at: time(milliseconds), lateness: .seconds(3)) { _ in master }
+    }
+
+    @Test func `what is recorded after the change of its master is written again`() {
+        var repeats = RepeatedWrites()
+        #expect(!record("b", &repeats, at: 0))
+        var changes = MasterChanges()
+        changes.moved([HashSlot(of: Array("b".utf8))])
+        changes.connected(.tcp(host: "new", port: 1))
+        repeats.wroteAgain(changes, at: time(10), lateness: .seconds(3))
+        #expect(record("b", &repeats, at: 20) && !record("c", &repeats, at: 20))
+        #expect(record("c", &repeats, at: 20, of: "new"))
+        #expect(record("b", &repeats, at: 3010) && !record("b", &repeats, at: 3011))
+        #expect(repeats.recent.count == 6)
+    }
+
+    @Test func `many changes are one of all masters`() {
+        var repeats = RepeatedWrites()
+        for number in 0..<9 {
+            var changes = MasterChanges()
+            changes.connected(.tcp(host: "new-\(number)", port: 1))
+            repeats.wroteAgain(changes, at: time(number), lateness: .seconds(3))
+        }
+        #expect(record("c", &repeats, at: 20))
+    }
+}
+
 @Suite struct ReplayQueueTests {
     private func commands(_ names: [String]) -> [RedisCommand] {
         names.map { RedisCommand([Array($0.utf8)], key: nil) }
