@@ -11,7 +11,7 @@ final class GapTrial {
     private static let second: Int64 = 1_000_000_000
     /// Long enough for the gateway to notice it, and for it to have asked after it.
     private static let gap = 8 * second
-    private static let patience = gap + 18 * second
+    private static let timeout = gap + 18 * second
 
     /// - Returns: `nil` where nothing can be said of it.
     init?(_ simulation: Simulation) {
@@ -70,7 +70,7 @@ final class GapTrial {
                 client.end(session) { _ in second.close() }
                 client.pinned = nil
             }
-            machine.after(Self.patience) { [self] in
+            machine.after(Self.timeout) { [self] in
                 machine.trace.note(
                     "gap: request \(exchange.number) is \(exchange.state), of a session that ended at "
                         + "\(session.end?.time ?? 0)")
@@ -96,7 +96,7 @@ final class GapTrial {
         let pauses = [9 * Self.second, Self.second, simulation.plan.graceTime + 2 * Self.second]
         go(browser, pauses[...]) { [self] in
             cut()
-            machine.after(Self.patience) { [self] in
+            machine.after(Self.timeout) { [self] in
                 browser.use { [self] _ in
                     connection.close()
                     finish()
