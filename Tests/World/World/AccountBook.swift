@@ -30,7 +30,7 @@ final class AccountBook {
     private var links: [String: String] = [:]
     /// When a login of an identity was last sent.
     private(set) var lastLogins: [String: Int64] = [:]
-    private var logins: [String: [Int64]] = [:]
+    private var logins: [String: Int] = [:]
     /// When users have withdrawn their consent.
     private(set) var revocations: [String: Int64] = [:]
 
@@ -94,6 +94,10 @@ final class AccountBook {
     /// by a clock that is late.
     func mayOvertake(_ given: String, since time: Int64) -> Bool {
         let identity = links[given] ?? given
+        // An operator has ended the account's sessions, or its user has.
+        if simulation.ledger.endings.contains(where: { $0.subject == current[identity] && $0.until > time }) {
+            return true
+        }
         return deletions.contains { deletion in
             guard owners[deletion.subject] == identity else { return false }
             let grace: Int64 = simulation.plan.skew == 0 && simulation.wasQuiet(from: deletion.askedAt) ? 1 : 100
@@ -121,16 +125,17 @@ final class AccountBook {
     func sends(_ given: String) {
         let identity = links[given] ?? given
         lastLogins[identity] = now
-        logins[identity, default: []].append(now)
+        logins[identity, default: 0] += 1
         for session in simulation.ledger.sessions where owner(session) == identity { lookForEviction(session) }
     }
 
     private func owner(_ session: Session) -> String { links[session.identity] ?? session.identity }
 
-    /// Others may be begun after a session, of logins that were sent shortly before, too.
+    /// A login beyond the most ends the oldest session of the same app, which may be the newest of all.
     private func lookForEviction(_ session: Session) {
-        let others = logins[owner(session), default: []].filter { $0 > session.askedAt - 15_000_000_000 }
-        if others.count > simulation.plan.callers.sessionsPerSubject { session.endAsked = session.endAsked ?? now }
+        if logins[owner(session), default: 0] > simulation.plan.callers.sessionsPerSubject {
+            session.endAsked = session.endAsked ?? now
+        }
     }
 
     /// A login has begun a session.
