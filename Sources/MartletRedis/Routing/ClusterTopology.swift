@@ -28,6 +28,8 @@ struct ClusterTopology: RedisTopology {
     private var opened: Set<RedisURL.Address> = []
     /// Nodes without slots; closed if they still have none in the next map.
     private var unlisted: Set<RedisURL.Address> = []
+    /// Slots that have another server since the last map, as servers have said.
+    private var redirected = SlotSet()
     private var round: Round?
     private var lastRound: MonotonicTime?
     private var isOutdated = true
@@ -79,7 +81,9 @@ struct ClusterTopology: RedisTopology {
     }
 
     mutating func moved(_ slot: HashSlot, to node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] {
+        let former = map[slot]
         guard map.assign(slot, to: node) else { return [] }
+        if former != node { redirected.insert(slot) }
         isOutdated = true
         return [open(node)].compactMap { $0 } + beginRound(at: now)
     }
@@ -121,7 +125,10 @@ struct ClusterTopology: RedisTopology {
             return []
         }
         let next = SlotMap(agreeing: views)
-        let changed = next.changes(since: map)
+        // The map knows the new server of a redirected slot already; what was written at the old one is not written there.
+        var changed = next.changes(since: map)
+        changed.formUnion(redirected)
+        redirected = []
         map = next
         maps &+= 1
         let masters = map.masters

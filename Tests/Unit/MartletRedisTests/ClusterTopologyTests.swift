@@ -53,6 +53,20 @@ func time(_ milliseconds: Int) -> MonotonicTime { MonotonicTime(nanoseconds: Int
         #expect(topology.node(of: HashSlot(1)) == nil && topology.node(of: nil) == nil)
     }
 
+    @Test func `a slot that was redirected has moved when the next map says so`() {
+        var topology = connected()
+        let asked = asked(topology.moved(HashSlot(7), to: node(2), at: time(2000)))
+        #expect(!asked.isEmpty && topology.node(of: HashSlot(7)) == node(2))
+        var moved: [SlotSet] = []
+        for one in asked {
+            let reply = slots([(0...10_922, 2), (10_923...16_383, 3)])
+            for case .moved(let slots?) in topology.answered(.slots, by: one, reply, at: time(2001)) {
+                moved.append(slots)
+            }
+        }
+        #expect(moved.map(\.count) == [5461] && moved[0].contains(HashSlot(7)))
+    }
+
     @Test func `asks again at most every second`() {
         var topology = connected()
         // The first round after the map finds all nodes connected.
