@@ -25,8 +25,9 @@ extension Simulation {
         for client in clients.prefix(4) {
             probes += 1
             client.takeSlowly { [self] _ in
-                var left = 3
-                for _ in 0..<3 {
+                // As many as there may be connections at rest.
+                var left = 8
+                for _ in 0..<8 {
                     client.request("GET", "/pub/", .nothing) { [self] _ in
                         left -= 1
                         if left == 0 { probes -= 1 }
