@@ -134,7 +134,7 @@ final class AccountBook {
     /// A login beyond the most ends the oldest session of the same app, which may be the newest of all.
     private func lookForEviction(_ session: Session) {
         if logins[owner(session), default: 0] > simulation.plan.callers.sessionsPerSubject {
-            session.endAsked = session.endAsked ?? now
+            session.mayEnd(from: now)
         }
     }
 
@@ -175,7 +175,7 @@ final class AccountBook {
     func revoked(_ identity: String) {
         revocations[identity] = now
         for session in simulation.ledger.sessions where session.identity == identity {
-            session.endAsked = session.endAsked ?? now
+            session.mayEnd(from: now)
         }
     }
 
@@ -189,14 +189,14 @@ final class AccountBook {
         let sessions = simulation.ledger.sessions.filter {
             $0.subject == subject && (provider == nil || $0.identity.hasPrefix(provider ?? ""))
         }
-        for session in sessions { session.endAsked = session.endAsked ?? now }
+        for session in sessions { session.mayEnd(from: now) }
         return sessions
     }
 
     /// All sessions of a subject but one are asked to end.
     func askEnd(of subject: String, except kept: Session) -> [Session] {
         let sessions = simulation.ledger.sessions.filter { $0.subject == subject && $0 !== kept }
-        for session in sessions { session.endAsked = session.endAsked ?? now }
+        for session in sessions { session.mayEnd(from: now) }
         return sessions
     }
 

@@ -63,6 +63,12 @@ final class Session {
         refreshTokens = [RefreshToken(refresh)]
     }
 
+    /// It may end from a time on, in the middle of a refresh, too.
+    func mayEnd(from time: Int64) {
+        endAsked = endAsked ?? time
+        if isRefreshing { isUnsure = true }
+    }
+
     convenience init(
         subject: String, origin: Exchange, askedAt first: Int64? = nil, at time: Int64, _ tokens: Tokens
     ) {
