@@ -32,8 +32,8 @@ final class Bounds {
                 switch kind {
                 // Connections of SQLite open their files when they first read, and there are few of them.
                 case "RealFile": first + 4
-                // One that could not be made at the start, for want of descriptors, is made later.
-                case "EventCounter": first + 1
+                // One that could not be made at this start, for want of descriptors, is made later.
+                case "EventCounter": simulation.gateways.map(\.mostCounters).max() ?? first
                 // The store's connections stand before or after the start, some for each server.
                 case "Stream to port 6379", "Stream to port 26379": 40
                 // Those to issuers are kept for the next call.

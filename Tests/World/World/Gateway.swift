@@ -19,7 +19,11 @@ final class Gateway {
     /// When it last heard that Redis has another master.
     private(set) var masterChangedAt: Int64 = -1
     /// What its process has open after its start.
-    private(set) var descriptors: [(kind: String, count: Int)] = []
+    private(set) var descriptors: [(kind: String, count: Int)] = [] {
+        didSet { mostCounters = max(mostCounters, descriptors.first { $0.kind == "EventCounter" }?.count ?? 0) }
+    }
+    /// The most event counters that there were at a start.
+    private(set) var mostCounters = 0
     /// Whether it is to be started again when it has ended.
     var wantsRestart = false
     /// How often its configuration has changed, and which it uses.
