@@ -25,7 +25,7 @@ class Bench:
         self.binary = options.binary
         self.work = KEPT / "work"
         self.table = []
-        self.peers, self.absent, self.by_candidate, self.by_percentile = {}, {}, {}, {}
+        self.peers, self.absent, self.by_candidate, self.by_percentile, self.by_connections = {}, {}, {}, {}, {}
         KEPT.mkdir(exist_ok=True)
         self.lock = open(KEPT / "lock", "w")
         try:

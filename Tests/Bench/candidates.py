@@ -91,7 +91,7 @@ def nginx(bench, name="nginx", settings="", server="", head="", http="", upstrea
 events {{ worker_connections 15000; }}
 http {{
   {common} {http}
-  upstream origin {{ server {upstream or f"127.0.0.1:{bench.origin}"}; keepalive 256; keepalive_requests {MANY}; keepalive_time 24h; }}
+  upstream origin {{ server {upstream or f"127.0.0.1:{bench.origin}"}; keepalive 8192; keepalive_requests {MANY}; keepalive_time 24h; }}
   proxy_http_version 1.1;
   server {{
     listen 127.0.0.1:{ports["http"]} backlog=4096; listen 127.0.0.1:{ports["h2c"]} http2; {server} {location}
@@ -198,11 +198,12 @@ def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", provi
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 
 
-def martlet(bench, name="Martlet", *, wrapper=(), core=CANDIDATE_CORE, timeout=20, **settings):
-    """The gateway; the settings are those of ``write_martlet``, `wrapper` is a command that it runs under."""
+def martlet(bench, name="Martlet", *, binary=None, wrapper=(), core=CANDIDATE_CORE, timeout=20, **settings):
+    """The gateway, or another build of it; the settings are those of ``write_martlet``, `wrapper` is a command that it runs
+    under."""
     folder, ports = write_martlet(bench, name, **settings)
     process = bench.processes.start(
-        folder.name, [*wrapper, bench.binary, "run", "--config", folder / "config.yaml"], core, folder)
+        folder.name, [*wrapper, binary or bench.binary, "run", "--config", folder / "config.yaml"], core, folder)
     bench.processes.await_port(process, ports["http"], timeout)
     bench.await_ready(process, ports["admin"], timeout)
     return Candidate(name, process, ports, verifies=True)

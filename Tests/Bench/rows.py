@@ -11,6 +11,7 @@ from row import missed
 ALL = {
     "known": rows_cpu.known,
     "floor": rows_floor.floor,
+    "scale": rows_floor.scale,
     "instructions": rows_counts.instructions,
     "session": rows_cpu.session,
     "rotation": rows_cpu.rotation,

@@ -27,6 +27,9 @@ package struct SampleSettings {
     package var balance = UpstreamConfiguration.Balance.roundRobin
     package var host = UpstreamConfiguration.HostPolicy.keep
     package var transport = UpstreamTransport()
+    /// Bounds of the upstream, and what is counted against them; two loops may share that.
+    package var breaker: BreakerConfiguration?
+    package var counters: UpstreamCounters?
     package var limits = Limits()
     package var trustedProxies: [AddressRange] = []
     /// The names of providers, which no route uses.
@@ -77,7 +80,8 @@ package struct SampleSettings {
             paths: PathOptions(), limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         return Snapshot(
-            routes: table, upstreams: [Upstream(upstream())] + upstreams.map { Upstream(other($0)) },
+            routes: table,
+            upstreams: [Upstream(upstream(), counters: counters)] + upstreams.map { Upstream(other($0)) },
             providers: providers.map { handles[$0] ?? ProviderHandle(NamedProvider(), name: $0) }, server: server(),
             signIn: SignInComponents(
                 sessions: nil, subjects: nil, assertion: nil, handler: handler, browser: browser),
@@ -92,10 +96,12 @@ package struct SampleSettings {
         timeouts.connect = .seconds(2)
         timeouts.responseHead = .seconds(20)
         timeouts.idle = .seconds(60)
-        return UpstreamConfiguration(
+        var upstream = UpstreamConfiguration(
             name: Located("api", at: Self.somewhere),
             members: endpoints.map { EndpointConfiguration(Located($0, at: Self.somewhere)) },
             timeouts: timeouts, host: host, balance: balance, transport: transport)
+        upstream.policies.breaker = breaker
+        return upstream
     }
 
     private func other(_ name: String) -> UpstreamConfiguration {

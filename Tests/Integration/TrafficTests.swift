@@ -192,6 +192,23 @@ import Testing
             let watch = Stopwatch()
             for _ in 0..<20 { #expect(try gateway.get("/").status == 200) }
             #expect(watch.undisturbed < .seconds(3))
+            // They went from loop to loop.
+            #expect(upstream.acceptedConnections == 2)
+        }
+    }
+
+    @Test func `connections that many clients kept busy stay open`() throws {
+        let upstream = try ScriptedUpstream { exchange in
+            if exchange.request.target == "/slow" { pause(.milliseconds(500)) }
+            try exchange.respond(200, body: "ok")
+        }
+        try withMartlet(GatewayConfig(endpoints: [upstream.url], server: "workers: 1").text) { gateway throws in
+            let clients = try (0..<300).map { _ in try gateway.connect() }
+            for _ in 0..<2 {
+                for client in clients { try client.send("GET", "/slow") }
+                for client in clients { #expect(try client.response().status == 200) }
+            }
+            #expect(upstream.acceptedConnections <= 300)
         }
     }
 

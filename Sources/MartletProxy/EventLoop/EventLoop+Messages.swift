@@ -23,7 +23,10 @@ extension EventLoop {
             case .handshake(let downstream, let step):
                 loop.context.threads.handshakeQueue.append(
                     .finished(step), of: downstream, from: loop.downstreams.network(of: downstream))
-            case .connectionWanted: RequestForwarder.yieldConnections(&loop.upstreams, &loop.context, &loop.waiting)
+            case .connectionsWanted(let upstreams, let mailbox):
+                for upstream in upstreams { loop.upstreams.share(upstream, with: mailbox, &loop.context) }
+            case .connection(let handed): loop.upstreams.take(handed, &loop.context)
+            case .descriptorsWanted: loop.upstreams.closeOldest(&loop.context)
             case .message(.adopt(let next, let sockets)): adopt(next, sockets)
             case .message(.resolved(let names)):
                 loop.upstreams.retire(loop.upstreams.directory.resolve(names, now: loop.now), &loop.context)

@@ -58,8 +58,12 @@ package final class Mailbox: Sendable {
         case localPart(exchange: Handle<Exchange>, [UInt8])
         /// A finished step of a TLS handshake with a client.
         case handshake(downstream: Handle<DownstreamConnection>, HandshakeStep)
-        /// A request of another loop waits for a connection to an upstream that has as many as it may have.
-        case connectionWanted
+        /// Requests of another loop wait for connections to upstreams that have as many as they may have.
+        case connectionsWanted(upstreams: [String], by: Mailbox)
+        /// An idle connection that another loop does not need.
+        case connection(HandedConnection)
+        /// Another loop finds no descriptor for a connection.
+        case descriptorsWanted
 
         fileprivate func drop() {
             if case .message(let message) = self { message.drop() }

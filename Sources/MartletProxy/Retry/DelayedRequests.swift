@@ -12,6 +12,8 @@ struct DelayedRequests: ~Copyable {
         case backoff
         /// Its upstream has as many connections as it may have.
         case connection
+        /// No descriptor is free; other loops close connections that are idle.
+        case descriptor
     }
 
     struct Entry {
@@ -52,6 +54,15 @@ struct DelayedRequests: ~Copyable {
             clusters.append(entry.cluster)
         }
         return clusters
+    }
+
+    /// Whether requests wait for a descriptor.
+    var waitsForDescriptors: Bool { entries.contains { $0.reason == .descriptor } }
+
+    /// Takes the requests that wait for a descriptor.
+    mutating func takeForDescriptors() -> [Entry] {
+        defer { entries.removeAll { $0.reason == .descriptor } }
+        return entries.filter { $0.reason == .descriptor }
     }
 
     /// Whether the connections of an upstream may carry more than when it was last looked at.
@@ -95,10 +106,13 @@ struct DelayedRequests: ~Copyable {
         var wait = Int64(idle)
         for entry in entries {
             let left = max(entry.deadline &- now, 0) / 1_000_000 &+ 1
-            wait = min(wait, entry.reason == .connection ? min(left, DelayedRequests.poll) : left)
+            wait = min(wait, entry.reason == .backoff ? left : min(left, DelayedRequests.poll))
         }
         return Int32(clamping: wait)
     }
+
+    /// How long a request waits for a descriptor at most, in nanoseconds.
+    static let descriptorWait: Int64 = 100_000_000
 
     /// Milliseconds between two looks for connections of other loops.
     private static let poll: Int64 = 5

@@ -15,7 +15,7 @@ extension UpstreamDirectory {
         /// The hash of its URL and address: the same in every process.
         let hash: UInt64
         /// The protocol it uses.
-        var transport: EndpointProtocol
+        var transport: EndpointProtocol { didSet { setKeepsIdle() } }
         /// HTTP/2 connections with capacity for more streams.
         var connections: [Handle<UpstreamConnection>] = []
         var addresses: [SocketEndpoint]
@@ -30,15 +30,18 @@ extension UpstreamDirectory {
         var ejection = Ejection()
         var rate = ErrorRate()
         var watch = EndpointWatch()
-        var isRetired = false
+        var isRetired = false { didSet { setKeepsIdle() } }
+        /// Requests of another loop wait for its connections.
+        var isWanted = false { didSet { setKeepsIdle() } }
+        /// Whether an idle connection is simply kept: what every request asks.
+        private(set) var keepsIdle = true
 
         var address: EndpointAddress { identity.address }
-    }
 
-    /// The endpoint of another upstream, or with another transport, is another one.
-    struct EndpointKey: Hashable {
-        let identity: EndpointIdentity
-        let transport: UpstreamTransport
+        /// Whether a connection may be idle here: one that began with a PROXY header is for one client only.
+        var mayIdle: Bool { !isRetired && !transport.sendsProxyHeader }
+
+        private mutating func setKeepsIdle() { keepsIdle = mayIdle && !isWanted }
     }
 
     /// One upstream and its endpoints.
@@ -51,6 +54,12 @@ extension UpstreamDirectory {
         var single = EndpointIndex.none
         /// Whether a connection to one of them may carry several requests.
         var hasStreams = false
+        /// Requests of this loop wait for its connections.
+        var isWaitedFor = false
+        /// The loop that gets connections that become idle: requests wait there.
+        var wantedBy: Mailbox?
+        /// While requests wait in both, the last one stayed here.
+        var isOwnTurn = false
         var balancer = Balancer()
         /// What the balancer knows of each member, by its position.
         var candidates: [EndpointCandidate] = []

@@ -72,6 +72,7 @@ extension RequestForwarder {
                 || loop.exchanges[exchange].forwarding.pend(breaker, for: network, at: loop.now)
         else { return loop.reject(exchange, .breakerOpen("upstream.too_many_pending")) }
         let deadline = loop.exchanges[exchange].forwarding.pendingUntil
+        loop.upstreams.directory.clusters[Int(loop.exchanges[exchange].forwarding.cluster)].isWaitedFor = true
         wait(
             exchange, .connection, until: deadline, avoiding: avoiding, for: network, &loop.exchanges,
             &loop.downstreams, &loop.waiting)
@@ -102,34 +103,42 @@ extension RequestForwarder {
             switch entry.reason {
             case .backoff: sendToEndpoint(entry.exchange, avoiding: entry.avoiding, reusing: true, &loop)
             case .connection: loop.reject(entry.exchange, .breakerOpen("upstream.queue_timed_out"))
+            case .descriptor: loop.reject(entry.exchange, .tooManyUpstreamConnections)
             }
         }
-        var isFull = false
+        var full: [ClusterIndex] = []
         for cluster in loop.waiting.pendingClusters {
             if hasRoom(cluster, &loop.upstreams, &loop.waiting, &loop.context) {
                 resumePending(of: cluster, &loop)
             } else if loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker?.hasConnection == false {
-                isFull = true
+                full.append(cluster)
             }
         }
-        // The connections may idle in other loops.
-        if isFull, loop.waiting.mayAsk(at: loop.now) {
-            for sibling in loop.context.threads.siblings { sibling.post(.connectionWanted) }
+        if loop.waiting.waitsForDescriptors, !loop.upstreams.descriptors.isFull {
+            for entry in loop.waiting.takeForDescriptors() where loop.exchanges.all.contains(entry.exchange) {
+                guard !loop.upstreams.descriptors.isFull else {
+                    loop.waiting.add(entry)
+                    continue
+                }
+                loop.exchanges[entry.exchange].forwarding.isWaiting = false
+                sendToEndpoint(entry.exchange, avoiding: entry.avoiding, reusing: true, &loop)
+            }
         }
+        askSiblings(full, loop.upstreams.directory, &loop.waiting, &loop.context)
     }
 
-    /// Closes an idle connection of each upstream that has as many as it may have, while requests of other loops wait
-    /// for one and none of this loop does.
-    static func yieldConnections(
-        _ upstreams: inout UpstreamConnections, _ context: inout LoopContext, _ waiting: inout DelayedRequests
+    /// Asks the other loops for what may idle there.
+    private static func askSiblings(
+        _ full: [ClusterIndex], _ directory: borrowing UpstreamDirectory, _ waiting: inout DelayedRequests,
+        _ context: inout LoopContext
     ) {
-        for cluster in upstreams.directory.clusterOfUpstream {
-            guard let breaker = upstreams.directory.clusters[Int(cluster)].upstream.breaker,
-                breaker.pending.current > 0, !breaker.hasConnection,
-                !waiting.pendingClusters.contains(cluster),
-                let idle = upstreams.idleConnection(of: cluster)
-            else { continue }
-            upstreams.close(idle, &context)
+        let needsDescriptor = waiting.waitsForDescriptors
+        guard !full.isEmpty || needsDescriptor, waiting.mayAsk(at: context.now) else { return }
+        var names: [String] = []
+        for cluster in full { names.append(directory.clusters[Int(cluster)].upstream.name) }
+        for sibling in context.threads.siblings {
+            if needsDescriptor { sibling.post(.descriptorsWanted) }
+            sibling.post(.connectionsWanted(upstreams: names, by: context.threads.mailbox))
         }
     }
 
@@ -161,6 +170,7 @@ extension RequestForwarder {
         }
         let breaker = loop.upstreams.directory.clusters[Int(cluster)].upstream.breaker
         loop.waiting.tried(cluster, carried: full.isEmpty ? nil : breaker?.carried.current, at: loop.now)
+        loop.upstreams.directory.clusters[Int(cluster)].isWaitedFor = !full.isEmpty
     }
 
     /// Ends the requests of endpoints that have left the configuration and whose time to finish is over (`drain`).
@@ -173,5 +183,42 @@ extension RequestForwarder {
             else { continue }
             loop.fail(exchange, .upstreamUnavailable("upstream.endpoint_removed"))
         }
+    }
+}
+
+/// Whose connections to upstreams they are, where descriptors get scarce.
+extension RequestForwarder {
+    /// Takes the descriptor of a new connection for a request, has the request wait for one, or rejects it.
+    static func takeDescriptor(for exchange: Handle<Exchange>, _ loop: inout LoopState) -> DescriptorCharge? {
+        let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
+        if let charge = loop.upstreams.descriptors.take(for: network) { return charge }
+        // An idle connection, to whatever endpoint, makes room.
+        if loop.upstreams.descriptors.isFull, let idle = loop.upstreams.directory.anyIdle() {
+            loop.upstreams.close(idle, &loop.context)
+            if let charge = loop.upstreams.descriptors.take(for: network) { return charge }
+        }
+        if loop.upstreams.descriptors.isFull, !loop.context.threads.siblings.isEmpty {
+            // It was not sent.
+            loop.exchanges[exchange].forwarding.attempts &-= 1
+            wait(
+                exchange, .descriptor, until: loop.now &+ DelayedRequests.descriptorWait, avoiding: .none,
+                &loop.exchanges, &loop.downstreams, &loop.waiting)
+            return nil
+        }
+        loop.reject(exchange, .tooManyUpstreamConnections)
+        return nil
+    }
+
+    /// Counts an idle connection for the network of a request, or leaves it idle and rejects the request.
+    @inline(never)
+    static func mayReuse(
+        _ upstream: Handle<UpstreamConnection>, for exchange: Handle<Exchange>, _ loop: inout LoopState
+    ) -> Bool {
+        let network = loop.exchanges[exchange].clientNetwork(&loop.downstreams)
+        let lent = unsafe loop.upstreams.all.address(of: upstream)
+        if unsafe loop.upstreams.descriptors.use(&lent.pointee.descriptor, by: network) { return true }
+        loop.upstreams.directory.endpoints[Int(loop.upstreams[upstream].endpoint)].idle.append(upstream)
+        loop.reject(exchange, .tooManyUpstreamConnections)
+        return false
     }
 }

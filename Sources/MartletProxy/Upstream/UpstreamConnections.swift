@@ -121,45 +121,11 @@ extension UpstreamConnections {
         markReady(upstream, &context)
     }
 
-    /// Returns an idle connection to its endpoint's pool, or closes it if the pool is full.
-    mutating func returnToPool(_ upstream: Handle<UpstreamConnection>, _ context: inout LoopContext) {
-        let endpoint = self[upstream].endpoint
-        if self[upstream].descriptor.network != nil {
-            let lent = unsafe all.address(of: upstream)
-            unsafe descriptors.endUse(&lent.pointee.descriptor)
-        }
-        guard !context.isDraining, directory.keepsIdle(endpoint) else { return close(upstream, &context) }
-        self[upstream].phase = .idle
-        directory.endpoints[Int(endpoint)].idle.append(upstream)
-        arm(upstream, at: context.now &+ self[upstream].idleTimeout, &context)
-    }
-
-    /// After a full read, an idle connection may have unsolicited bytes: close it then.
-    mutating func checkIdle(_ upstream: Handle<UpstreamConnection>, received: Int, _ context: inout LoopContext) {
-        guard received == ReceiveBuffer.size else { return }
-        if context.receiveBuffer.receive(from: self[upstream].transport.fd) >= 0 || martlet_errno() != EAGAIN {
-            close(upstream, &context)
-        }
-    }
-
-    /// Closes what is idle of endpoints that are not used any more.
-    mutating func retire(_ endpoints: [EndpointIndex], _ context: inout LoopContext) {
-        for endpoint in endpoints { closeIdleConnections(of: endpoint, &context) }
-    }
-
-    /// Closes the idle connections of an endpoint that is not used any more.
-    mutating func closeIdleConnections(of endpoint: EndpointIndex, _ context: inout LoopContext) {
-        let idle = directory.endpoints[Int(endpoint)].idle
-        directory.endpoints[Int(endpoint)].idle = []
-        for upstream in idle { close(upstream, &context) }
-        retireConnections(of: endpoint, &context)
-    }
-
     /// Closes an upstream connection and frees its slot.
     mutating func close(_ upstream: Handle<UpstreamConnection>, _ context: inout LoopContext) {
         guard self[upstream].isAlive else { return }
         if self[upstream].phase == .idle {
-            directory.endpoints[Int(self[upstream].endpoint)].idle.removeAll { $0 == upstream }
+            directory.removeIdle(upstream, of: self[upstream].endpoint)
         }
         switch self[upstream].kind {
         case .stream: leaveConnection(upstream, &context)

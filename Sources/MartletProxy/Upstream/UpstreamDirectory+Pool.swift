@@ -1,16 +1,13 @@
 internal import MartletDecisions
 
 /// The idle connections of the endpoints.
+///
+/// As many are kept as were busy together during the last `idle` time: another one is opened only where none is idle,
+/// the one used last is used first, and the others close when their time is over.
 extension UpstreamDirectory {
-    /// Idle connections kept per endpoint.
-    static let idleLimit = 256
-
-    /// Whether an idle connection to an endpoint is kept: one that began with a PROXY header is for one client only.
+    /// Whether an idle connection to an endpoint is simply kept; otherwise there is more to decide.
     @inline(__always)
-    func keepsIdle(_ endpoint: EndpointIndex) -> Bool {
-        !endpoints[Int(endpoint)].isRetired && !endpoints[Int(endpoint)].transport.sendsProxyHeader
-            && endpoints[Int(endpoint)].idle.count < UpstreamDirectory.idleLimit
-    }
+    func keepsIdle(_ endpoint: EndpointIndex) -> Bool { endpoints[Int(endpoint)].keepsIdle }
 
     /// Whether connections to an endpoint are counted.
     @inline(__always)
@@ -40,5 +37,32 @@ extension UpstreamDirectory {
         guard let upstream = endpoints[Int(endpoint)].idle.last else { return nil }
         endpoints[Int(endpoint)].idle.removeLast()
         return upstream
+    }
+
+    /// Removes a connection from the idle ones. Those that close have mostly been idle for longest.
+    mutating func removeIdle(_ upstream: Handle<UpstreamConnection>, of endpoint: EndpointIndex) {
+        guard let position = endpoints[Int(endpoint)].idle.firstIndex(of: upstream) else { return }
+        endpoints[Int(endpoint)].idle.remove(at: position)
+    }
+}
+
+/// Upstreams whose connections another loop wants, because together they have as many as they may have.
+extension UpstreamDirectory {
+    /// The connections that become idle next are for another loop; `nil` when it wants no more.
+    mutating func setWanted(_ cluster: ClusterIndex, by mailbox: Mailbox?) {
+        clusters[Int(cluster)].wantedBy = mailbox
+        for member in clusters[Int(cluster)].members { endpoints[Int(member)].isWanted = mailbox != nil }
+    }
+
+    /// The loop that gets the next connection of an upstream that becomes idle: while requests wait here as well, every
+    /// second one.
+    mutating func nextTaker(of cluster: ClusterIndex) -> Mailbox? {
+        guard let mailbox = clusters[Int(cluster)].wantedBy else { return nil }
+        guard let breaker = clusters[Int(cluster)].upstream.breaker, breaker.pending.current > 0 else {
+            setWanted(cluster, by: nil)
+            return nil
+        }
+        clusters[Int(cluster)].isOwnTurn = clusters[Int(cluster)].isWaitedFor && !clusters[Int(cluster)].isOwnTurn
+        return clusters[Int(cluster)].isOwnTurn ? nil : mailbox
     }
 }

@@ -229,6 +229,19 @@ struct UpstreamDirectory: ~Copyable {
         return Set(overdue)
     }
 
+    /// What an endpoint is found by, in other loops too.
+    func key(of position: Int) -> EndpointKey {
+        EndpointKey(
+            identity: endpoints[position].identity,
+            transport: clusters[Int(endpoints[position].cluster)].upstream.transport)
+    }
+
+    /// The endpoint of a key, if its connections may be idle.
+    func endpoint(of key: EndpointKey) -> EndpointIndex? {
+        guard let index = known[key], endpoints[Int(index)].mayIdle else { return nil }
+        return index
+    }
+
     /// The next address to connect to; several addresses are used in turn.
     mutating func nextAddress(of index: EndpointIndex) -> SocketEndpoint? {
         let addresses = endpoints[Int(index)].addresses

@@ -135,15 +135,12 @@ import Testing
 
     /// Why a connection is not kept.
     enum Excess: CaseIterable, Sendable {
-        case draining, retired, full, namesClient
+        case draining, retired, namesClient
 
         func apply(_ loop: inout LoopState) {
             switch self {
             case .draining: _ = loop.context.schedule.drain(until: .max - 1)
             case .retired: loop.upstreams.directory.endpoints[0].isRetired = true
-            case .full:
-                loop.upstreams.directory.endpoints[0].idle = [Handle<UpstreamConnection>](
-                    repeating: .none, count: UpstreamDirectory.idleLimit)
             case .namesClient: break
             }
         }
@@ -161,15 +158,20 @@ import Testing
         #expect(!bench.isAlive(server.upstream) && server.end.state == .closed && bench.idle().count == before)
     }
 
-    @Test func `the pool has capacity for a number of connections`() throws {
+    @Test func `every connection that was busy is kept, until it has been idle for long enough`() throws {
         let bench = try LoopBench()
-        let server = bench.openServer(connected: false)
+        let servers = (0..<300).map { _ in bench.openServer(connected: false) }
+        bench.run { loop in for server in servers { loop.upstreams.returnToPool(server.upstream, &loop.context) } }
+        #expect(bench.idle() == servers.map(\.upstream))
+        bench.advance(milliseconds: 1000)
         bench.run { loop in
-            loop.upstreams.directory.endpoints[0].idle = [Handle<UpstreamConnection>](
-                repeating: .none, count: UpstreamDirectory.idleLimit - 1)
-            loop.upstreams.returnToPool(server.upstream, &loop.context)
+            let last = loop.upstreams.directory.takeIdle(EndpointIndex(rawValue: 0))
+            if let last { loop.upstreams.returnToPool(last, &loop.context) }
         }
-        #expect(bench.isAlive(server.upstream) && bench.idle().count == UpstreamDirectory.idleLimit)
+        #expect(servers.prefix(299).allSatisfy { bench.due($0.upstream) == 60_000 })
+        #expect(bench.due(servers[299].upstream) == 61_000)
+        bench.run { $0.upstreams.close(servers[1].upstream, &$0.context) }
+        #expect(bench.idle().count == 299 && bench.idle().first == servers[0].upstream)
     }
 
     /// What an idle connection's socket has after a read.

@@ -171,15 +171,6 @@ import Testing
 @Suite struct `Idle connections of an endpoint` {
     private typealias Bench = UpstreamDirectoryBench
 
-    @Test(arguments: [(0, true), (1, true), (255, true), (256, false), (257, false)])
-    func `are kept up to a limit`(count: Int, isKept: Bool) {
-        #expect(UpstreamDirectory.idleLimit == 256)
-        let bench = Bench(endpoints: 2)
-        bench.setIdle(1, count: count)
-        #expect(bench.keepsIdle(1) == isKept)
-        #expect(bench.keepsIdle(0))
-    }
-
     @Test func `are not kept for one that is retired`() {
         let bench = Bench(Bench.upstream("a", SampleUpstream.addresses(1, 2)))
         bench.adopt([Bench.upstream("a", SampleUpstream.addresses(2))])
