@@ -2,6 +2,22 @@ private import CHeadScan
 
 /// The search for the end of text, in short values and in long ones.
 extension Span where Element == UInt8 {
+    /// Where the line behind the one at `start` begins, or `count`.
+    package func nextLine(from start: Int) -> Int { Swift.min(lineFeed(from: start) &+ 1, count) }
+
+    /// The first byte that is none of `A–Z a–z 0–9 - . _ /`, or `count`.
+    package func endOfTokenText() -> Int { endOfTokenText(from: 0) }
+
+    /// Whether these are the bytes of a text.
+    package func isEqual(to text: Span<UInt8>) -> Bool {
+        guard count == text.count else { return false }
+        return unsafe withUnsafeBufferPointer { left in
+            unsafe text.withUnsafeBufferPointer { right in
+                unsafe martlet_same(left.baseAddress, right.baseAddress, left.count)
+            }
+        }
+    }
+
     /// The first byte from `start` on that is not 0x20–0x7E, or `count`; made for texts of up to 32 bytes.
     @inline(__always)
     func endOfShortText(from start: Int) -> Int {

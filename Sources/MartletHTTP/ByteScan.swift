@@ -165,7 +165,7 @@ extension Span where Element == UInt8 {
 
     /// The first byte from `start` on that is none of `A–Z a–z 0–9 - . _ /`, or `count`.
     @inline(__always)
-    private func endOfTokenText(from start: Int) -> Int {
+    func endOfTokenText(from start: Int) -> Int {
         var index = start
         while hasBlock(at: index) {
             let block = block(at: index)

@@ -153,9 +153,11 @@ package final class GatewayCookies: Sendable {
     private static func formProblem(of pair: CookiePair, _ bytes: Span<UInt8>) -> FormProblem {
         guard pair.isTight else { return .malformed }
         guard pair.value.count <= CookieValue.maximumBytes else { return .tooLong }
-        var index = pair.value.start
-        while index < pair.value.end {
-            guard CookieValue.isMember(bytes[index]) else { return .malformed }
+        let value = bytes.extracting(pair.value.bounds)
+        // What the gateway sets has nothing else.
+        var index = value.endOfTokenText()
+        while index < value.count {
+            guard CookieValue.isMember(value[index]) else { return .malformed }
             index &+= 1
         }
         return .no

@@ -72,7 +72,7 @@ package struct LoginLimits: Sendable {
     private func key(of limit: PlannedLimit, _ request: LocalRequest) -> RateKey {
         var builder = RateKeyBuilder()
         add(limit, request, to: &builder)
-        return builder.key()
+        return builder.build()
     }
 
     private func storeKey(of limit: PlannedLimit, _ request: LocalRequest) -> [UInt8] {

@@ -50,6 +50,8 @@ package final class PlannedLimit: Sendable {
 
     package let name: String
     package let nameBytes: [UInt8]
+    /// What `RateLimit` has before the tokens that are left, behind a comma and a space.
+    package let announcement: [UInt8]
     package let rate: TokenRate
     package let parts: [Part]
     /// Names in lower case.
@@ -68,6 +70,7 @@ package final class PlannedLimit: Sendable {
         routeBytes = Array(route.utf8)
         name = limit.name.value
         nameBytes = Array(name.utf8)
+        announcement = Array(", \"\(name)\";r=".utf8)
         rate = TokenRate(count: limit.rate.count, perSeconds: limit.rate.seconds, burst: limit.burst)
         var headers: [[UInt8]] = []
         parts = limit.keys.map { key in

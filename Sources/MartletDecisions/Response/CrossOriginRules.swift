@@ -1,41 +1,53 @@
 package import MartletConfig
-internal import MartletCore
+package import MartletCore
 package import MartletHTTP
 internal import MartletResponder
 
 /// Which pages of other origins may use a route, and the fields that tell browsers so (Fetch standard, CORS protocol).
 package final class CrossOriginRules: Sendable {
-    /// An origin, or the origins below a domain, as bytes.
-    private enum Pattern: Sendable {
-        case exact([UInt8])
-        case below(prefix: [UInt8], suffix: [UInt8])
+    /// An origin, as bytes, and what responses tell its pages.
+    private struct Named: Sendable {
+        let origin: [UInt8]
+        let fields: CrossOriginFields
+        /// `null` is an origin that names no page.
+        let namesPage: Bool
+
+        func isOrigin(_ text: Span<UInt8>) -> Bool { text.isEqual(to: origin.span) }
     }
 
-    private static let null = Array("null".utf8)
-
-    private let allowsAny: Bool
-    private let allowsNull: Bool
-    private let patterns: [Pattern]
+    /// For the pages of every origin, where all are allowed.
+    private let any: CrossOriginFields?
+    private let named: [Named]
+    /// The origins below a domain.
+    private let below: [(prefix: [UInt8], suffix: [UInt8])]
     /// The lines that each response to an allowed page has behind its origin.
     private let lines: [UInt8]
     private let preflight: [(name: String, value: String)]
 
     package init(_ configuration: CrossOriginConfiguration) {
-        allowsAny = configuration.origins.contains(.any)
-        allowsNull = configuration.origins.contains(.null)
-        patterns = configuration.origins.compactMap { origin in
-            switch origin {
-            case .any, .null: nil
-            case .exact(let text): .exact(Array(text.utf8))
-            case .subdomains(let prefix, let suffix): .below(prefix: Array(prefix.utf8), suffix: Array(suffix.utf8))
-            }
-        }
         var lines = ""
         if configuration.allowsCredentials { lines += "Access-Control-Allow-Credentials: true\r\n" }
         if !configuration.exposed.isEmpty {
             lines += "\(CrossOriginFields.exposing)\(configuration.exposed.joined(separator: ", "))\r\n"
         }
-        self.lines = Array(lines.utf8)
+        let common = Array(lines.utf8)
+        self.lines = common
+        any = configuration.origins.contains(.any) ? CrossOriginFields(allowing: Array("*".utf8).span, common) : nil
+        named = configuration.origins.compactMap { origin in
+            let text: String
+            switch origin {
+            case .any, .subdomains: return nil
+            case .null: text = "null"
+            case .exact(let name): text = name
+            }
+            let bytes = Array(text.utf8)
+            return Named(
+                origin: bytes, fields: CrossOriginFields(allowing: bytes.span, common), namesPage: origin != .null)
+        }
+        below = configuration.origins.compactMap { origin in
+            guard case .subdomains(let prefix, let suffix) = origin else { return nil }
+            return (Array(prefix.utf8), Array(suffix.utf8))
+        }
         var preflight = [
             (name: "Access-Control-Allow-Methods", value: configuration.methods.joined(separator: ", "))
         ]
@@ -56,44 +68,30 @@ package final class CrossOriginRules: Sendable {
     /// What the response to a request tells the page that sent it.
     package func fields(for fields: borrowing FieldList, _ bytes: Span<UInt8>) -> CrossOriginFields {
         guard case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return .refusing }
+        if let any { return any }
         let origin = bytes.extracting(range.bounds)
-        guard allowsAny || allowsNull && Self.equal(origin, Self.null) || isNamed(origin) else { return .refusing }
-        var allowed = Array("Access-Control-Allow-Origin: ".utf8)
-        if allowsAny {
-            allowed.append(UInt8(ascii: "*"))
-        } else {
-            for index in 0..<origin.count { allowed.append(origin[index]) }
-        }
-        return CrossOriginFields(lines: allowed + [0x0D, 0x0A] + lines)
+        for index in named.indices where named[index].isOrigin(origin) { return named[index].fields }
+        return isBelow(origin) ? CrossOriginFields(allowing: origin, lines) : .refusing
     }
 
     /// The origin of a request as a list, if it is one that the rules name; neither `*` nor `null` names one.
     func namedOrigin(of fields: borrowing FieldList, _ bytes: Span<UInt8>) -> [String] {
         guard case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return [] }
         let origin = bytes.extracting(range.bounds)
-        guard isNamed(origin) else { return [] }
-        return [String(decoding: (0..<origin.count).map { origin[$0] }, as: UTF8.self)]
+        let isNamed = isBelow(origin) || named.contains { $0.namesPage && $0.isOrigin(origin) }
+        return isNamed ? [String(decoding: (0..<origin.count).map { origin[$0] }, as: UTF8.self)] : []
     }
 
-    private func isNamed(_ origin: Span<UInt8>) -> Bool {
-        for pattern in patterns {
-            switch pattern {
-            case .exact(let text): if Self.equal(origin, text) { return true }
-            case .below(let prefix, let suffix): if Self.isBelow(origin, prefix, suffix) { return true }
-            }
-        }
+    private func isBelow(_ origin: Span<UInt8>) -> Bool {
+        for (prefix, suffix) in below where Self.isBelow(origin, prefix, suffix) { return true }
         return false
-    }
-
-    private static func equal(_ origin: Span<UInt8>, _ text: [UInt8]) -> Bool {
-        origin.count == text.count && text.indices.allSatisfy { origin[$0] == text[$0] }
     }
 
     /// Whether one or more labels, and no port, are between the scheme and the domain.
     private static func isBelow(_ origin: Span<UInt8>, _ prefix: [UInt8], _ suffix: [UInt8]) -> Bool {
         let end = origin.count - suffix.count
-        guard end > prefix.count, equal(origin.extracting(0..<prefix.count), prefix),
-            equal(origin.extracting(end..<origin.count), suffix)
+        guard end > prefix.count, origin.extracting(0..<prefix.count).isEqual(to: prefix.span),
+            origin.extracting(end..<origin.count).isEqual(to: suffix.span)
         else { return false }
         var isStart = true
         for index in prefix.count..<end {
@@ -135,7 +133,7 @@ package final class CrossOriginRules: Sendable {
 /// A class, so that an exchange without it only has a reference.
 package final class CrossOriginFields: Sendable {
     /// For a page that may not use the route, and for requests that no page sent.
-    static let refusing = CrossOriginFields(lines: [])
+    package static let refusing = CrossOriginFields(lines: [])
 
     private static let access = Array("access-control-".utf8)
     private static let vary = Array("vary".utf8)
@@ -151,8 +149,41 @@ package final class CrossOriginFields: Sendable {
 
     /// Complete lines, the last of which may be that of the fields which pages may read of all responses.
     private let lines: [UInt8]
+    /// What is added to a head that has no field of this kind.
+    private let added: [UInt8]
 
-    package init(lines: [UInt8]) { self.lines = lines }
+    package init(lines: [UInt8]) {
+        self.lines = lines
+        added = lines + Self.varyLine
+    }
+
+    /// For the pages of an origin.
+    /// - Parameter lines: what comes behind it.
+    fileprivate convenience init(allowing origin: Span<UInt8>, _ lines: [UInt8]) {
+        var allowed = Array("Access-Control-Allow-Origin: ".utf8)
+        for index in 0..<origin.count { allowed.append(origin[index]) }
+        self.init(lines: allowed + [0x0D, 0x0A] + lines)
+    }
+
+    /// Adds them to a head that has no field of this kind.
+    package func add(to head: inout ByteBuffer) { unsafe added.withUnsafeBufferPointer { unsafe head.append($0) } }
+
+    /// Whether a head has no field that these would replace or join: by the first letters of its lines, which those of
+    /// other fields rarely share.
+    package static func concernsNoField(of head: Span<UInt8>) -> Bool {
+        var start = 0
+        while start < head.count {
+            let letter = head[start] | 0x20
+            if letter == UInt8(ascii: "v") || letter == UInt8(ascii: "a") {
+                let line = head.extracting(start...)
+                if ResponseFieldRules.begins(line, with: access) || ResponseFieldRules.names(line, vary) {
+                    return false
+                }
+            }
+            start = head.nextLine(from: start)
+        }
+        return true
+    }
 
     /// The lines of a response as texts, for explanations.
     /// - Parameter isOwn: whether it is one of the gateway itself.

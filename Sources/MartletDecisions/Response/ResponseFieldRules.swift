@@ -51,9 +51,7 @@ package final class ResponseFieldRules: Sendable {
     static func forEachLine(of head: Span<UInt8>, _ body: (_ line: Span<UInt8>) -> Void) {
         var start = 0
         while start < head.count {
-            var end = start
-            while end < head.count, head[end] != 0x0A { end += 1 }
-            end = min(end + 1, head.count)
+            let end = head.nextLine(from: start)
             body(head.extracting(start..<end))
             start = end
         }
@@ -76,6 +74,6 @@ package final class ResponseFieldRules: Sendable {
     }
 
     static func append(_ bytes: Span<UInt8>, to out: inout [UInt8]) {
-        for index in 0..<bytes.count { out.append(bytes[index]) }
+        unsafe bytes.withUnsafeBufferPointer { unsafe out.append(contentsOf: $0) }
     }
 }

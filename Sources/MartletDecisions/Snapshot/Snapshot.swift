@@ -60,9 +60,10 @@ package final class Snapshot: Sendable {
     /// Whether something is to be done with heads of responses once they are written: for cookies, to announce limits,
     /// or to note them for access lines.
     package let editsHeads: Bool
-    /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, parts of
-    /// the request, or limits that count by the caller.
+    /// Whether more than `Authorization` may be a credential: cookies, headers of their own, parts of the request.
     package let hasOtherCredentials: Bool
+    /// Whether any limit counts by the caller.
+    package let limitsCallers: Bool
     /// Whether any route has headers or certificates that are credentials, or decides by parts of the request.
     let readsRequests: Bool
 
@@ -86,7 +87,8 @@ package final class Snapshot: Sendable {
         hasBrowser = signIn.browser != nil
         editsHeads = hasBrowser || routeLimits.announce || accessLog.notesResponses
         readsRequests = authentication.readsRequests
-        hasOtherCredentials = hasBrowser || readsRequests || routeLimits.needCaller
+        hasOtherCredentials = hasBrowser || readsRequests
+        limitsCallers = routeLimits.needCaller
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }

@@ -19,26 +19,42 @@ struct ExchangeRouteRules {
     /// Whether there is any.
     private(set) var isSet = false
     private(set) var responseFields: ResponseFieldRules?
-    private(set) var crossOrigin: CrossOriginFields?
+    /// Kept when the exchange has ended, as the next one in its slot mostly has the same, and need not count it.
+    private var crossOrigin: CrossOriginFields?
+    private var hasCrossOrigin = false
     /// When the response's head has to be there, in nanoseconds.
     private(set) var deadline = Int64.max
 
     /// - Parameters:
     ///   - started: when the request began.
     ///   - timeout: in nanoseconds; `max` for none.
-    mutating func set(
-        _ fields: ResponseFieldRules?, crossOrigin: CrossOriginFields? = nil, started: Int64, timeout: Int64
-    ) {
+    mutating func set(_ fields: ResponseFieldRules?, started: Int64, timeout: Int64) {
         isSet = true
         responseFields = fields
-        self.crossOrigin = crossOrigin
+        hasCrossOrigin = false
         deadline = timeout == .max ? .max : started &+ timeout
     }
 
-    /// Releases what only some exchanges hold.
+    /// Has the response tell a page of another origin what it may read.
+    mutating func set(crossOrigin fields: CrossOriginFields) {
+        hasCrossOrigin = true
+        if crossOrigin !== fields { crossOrigin = fields }
+    }
+
+    /// Lends what the response tells a page of another origin, if the route has rules for them.
+    @inline(__always)
+    func withCrossOrigin(_ body: (CrossOriginFields) -> Void) {
+        if hasCrossOrigin, let crossOrigin { body(crossOrigin) }
+    }
+
+    /// The exchange has ended.
     @inline(__always)
     mutating func end() {
-        if isSet { self = ExchangeRouteRules() }
+        guard isSet else { return }
+        isSet = false
+        responseFields = nil
+        hasCrossOrigin = false
+        deadline = .max
     }
 
     /// The action at a moment; a deadline that has passed counts once.

@@ -52,20 +52,17 @@ struct ExchangeLimits: ~Copyable {
 /// What a response tells about them.
 extension ExchangeLimits {
     /// Begins the fields, in place of earlier ones.
-    mutating func announce(_ policy: [UInt8]) {
+    mutating func announce(_ plan: RouteLimitPlan) {
         isAnnounced = true
         fields.removeAll()
-        fields.append("RateLimit-Policy: ")
-        fields.append(policy)
-        fields.append("\r\nRateLimit: ")
+        fields.append(plan.beginning)
     }
 
     /// Adds the state of one limit.
     mutating func announce(_ decision: TokenDecision, of limit: PlannedLimit, isFirst: Bool) {
-        if !isFirst { fields.append(", ") }
-        fields.append("\"")
-        fields.append(limit.nameBytes)
-        fields.append("\";r=")
+        unsafe limit.announcement.withUnsafeBufferPointer {
+            unsafe fields.append(UnsafeBufferPointer(rebasing: $0[(isFirst ? 2 : 0)...]))
+        }
         fields.append(decimal: decision.remaining(limit.rate))
         fields.append(";t=")
         fields.append(decimal: decision.reset(limit.rate))

@@ -14,7 +14,7 @@ extension RequestRouter {
     ) -> RateKey {
         var builder = RateKeyBuilder()
         unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
-        return builder.key()
+        return builder.build()
     }
 
     /// The same for the store.

@@ -112,11 +112,13 @@ extension RequestRouter {
             }
             decisions = shared
         } else {
+            var keys = InlineArray<8, RateKey>(repeating: .none)
             for index in range {
-                unsafe takeLocal(
-                    plan.limits[index], index, exchange, bytes, &decisions, &exchanges, &downstreams,
-                    &context)
+                plan.withLimit(index) {
+                    keys[index] = unsafe key(of: $0, exchange, bytes, &exchanges, &downstreams, &context)
+                }
             }
+            plan.take(range, by: &keys, at: context.now, &decisions)
         }
         plan.count(decisions, range)
         guard decisions.areAllowed else {
@@ -133,17 +135,6 @@ extension RequestRouter {
             announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &exchanges)
         }
         return .passes
-    }
-
-    /// Takes a token of a limit that this process counts.
-    @inline(__always)
-    private mutating func takeLocal(
-        _ limit: PlannedLimit, _ index: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ decisions: inout LimitDecisions, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
-        _ context: inout LoopContext
-    ) {
-        let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
-        decisions.record(limit.table.take(key, limit.rate, at: context.now), of: index, limit.rate)
     }
 
     /// Gives back the tokens of a request that is rejected.
@@ -179,10 +170,12 @@ extension RequestRouter {
         continues: Bool, _ exchanges: inout Exchanges
     ) {
         guard !range.isEmpty else { return }
-        if !continues { exchanges[exchange].record.limits.announce(plan.policy) }
+        if !continues { exchanges[exchange].record.limits.announce(plan) }
         var isFirst = !continues
         for index in range where decisions.isDecided(index) {
-            exchanges[exchange].record.limits.announce(decisions[index], of: plan.limits[index], isFirst: isFirst)
+            plan.withLimit(index) {
+                exchanges[exchange].record.limits.announce(decisions[index], of: $0, isFirst: isFirst)
+            }
             isFirst = false
         }
     }

@@ -38,7 +38,11 @@ extension Exchanges {
             Self.editHead(of: exchange, from: start, &context) { rules.edit($0, isOwn: origin.isOwn, into: &$1) }
         }
         // Behind those, so that no rule of the route removes `Vary` from it.
-        if let fields = self[exchange].response.rules.crossOrigin {
+        self[exchange].response.rules.withCrossOrigin { fields in
+            let head = unsafe UnsafeBufferPointer(rebasing: context.scratch.pending[exchange].bytes[start...])
+            if !origin.isOwn, unsafe CrossOriginFields.concernsNoField(of: head.span) {
+                return fields.add(to: &context.scratch.pending[exchange])
+            }
             Self.editHead(of: exchange, from: start, &context) { fields.edit($0, isOwn: origin.isOwn, into: &$1) }
         }
         if origin == .upstreamWithCookies { Self.cutCookies(of: exchange, from: start, &context) }

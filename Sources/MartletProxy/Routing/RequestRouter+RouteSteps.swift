@@ -111,7 +111,8 @@ extension RequestRouter {
         guard unsafe try applyLimits(exchange, route: index, bytes, &exchanges, &downstreams, &context) else {
             return .waits
         }
-        let isAllowed = exchanges[exchange].response.rules.crossOrigin?.isAllowed ?? false
+        var isAllowed = false
+        exchanges[exchange].response.rules.withCrossOrigin { isAllowed = $0.isAllowed }
         return .response(LocalResponse(status: 204, fields: rules.preflightFields(isAllowed: isAllowed), body: []))
     }
 }

@@ -12,8 +12,11 @@ extension RequestRouter {
         _ found: RouteMatch, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
         _ exchanges: inout Exchanges, _ context: inout LoopContext
     ) throws(Failure) -> RouteMatch {
-        let path = unsafe exchanges[exchange].record.texts.path
-        let resolved = unsafe context.snapshot.routes.resolve(found, &head, bytes.span, path: path.span)
+        var resolved = found
+        if case .route(let index) = found, context.snapshot.compiledRoutes[index].extras.contains(.conditions) {
+            let path = unsafe exchanges[exchange].record.texts.path
+            resolved = unsafe context.snapshot.routes.resolve(found, &head, bytes.span, path: path.span)
+        }
         guard case .route(let index) = resolved else { return resolved }
         guard unsafe keepRules(of: index, exchange, bytes, &exchanges, &context) else { return resolved }
         // A request that had to wait for a verification is routed again.
@@ -29,15 +32,22 @@ extension RequestRouter {
         of route: Int, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
         _ context: inout LoopContext
     ) -> Bool {
-        let settings = context.snapshot.compiledRoutes[route]
-        guard !settings.extras.isDisjoint(with: .kept) else { return false }
+        let extras = context.snapshot.compiledRoutes[route].extras
+        guard !extras.isDisjoint(with: .kept) else { return false }
         let started = exchanges[exchange].record.started
-        let crossOrigin = unsafe context.snapshot.routeRules[route].crossOrigin?.fields(
-            for: head.fields, bytes.span)
         // The time of a route is that of its response, which the proxy that sends a check gets itself.
-        exchanges[exchange].response.rules.set(
-            context.snapshot.routeRules[route].responseFields, crossOrigin: crossOrigin, started: started,
-            timeout: exchanges[exchange].request.check.isEmpty ? settings.timeout : .max)
+        let timeout =
+            exchanges[exchange].request.check.isEmpty ? context.snapshot.compiledRoutes[route].timeout : .max
+        // The loop retains the snapshot: no need to retain it again for the call.
+        unsafe Unmanaged.passUnretained(context.snapshot)._withUnsafeGuaranteedRef { snapshot in
+            exchanges[exchange].response.rules.set(
+                extras.contains(.responseFields) ? snapshot.routeRules[route].responseFields : nil, started: started,
+                timeout: timeout)
+            guard extras.contains(.crossOrigin) else { return }
+            snapshot.routeRules[route].crossOrigin.map {
+                unsafe exchanges[exchange].response.rules.set(crossOrigin: $0.fields(for: head.fields, bytes.span))
+            }
+        }
         return true
     }
 }

@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// The hash of what a limit counts by.
 ///
 /// The hash is keyed by a seed of the process, so that clients cannot look for keys that share a bucket.
@@ -6,6 +8,9 @@ package struct RateKey: Sendable, Hashable {
     let word: Int64
 
     fileprivate init(word: Int64) { self.word = word == 0 ? 1 : word }
+
+    /// Where no key has been built yet.
+    package static var none: RateKey { RateKey(word: 1) }
 
     /// The first of the two groups where its bucket may be.
     @inline(__always)
@@ -23,7 +28,7 @@ package struct RateKey: Sendable, Hashable {
         return text.withUTF8 { bytes in
             var builder = RateKeyBuilder()
             unsafe builder.add(bytes)
-            return Int(truncatingIfNeeded: builder.key().word)
+            return Int(truncatingIfNeeded: builder.build().word)
         }
     }
 }
@@ -47,8 +52,13 @@ extension LimitKeyBuilding {
     /// Adds a client's address: 16 bytes in network order, of which a /64 counts unless they are an IPv4 address.
     /// Anything else is missing.
     package mutating func add(address bytes: UnsafeBufferPointer<UInt8>) {
-        guard bytes.count == 16, unsafe bytes.contains(where: { $0 != 0 }) else { return addMissing() }
-        let isMapped = unsafe bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+        guard bytes.count == 16, let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return addMissing() }
+        let words = unsafe (
+            base.loadUnaligned(as: UInt64.self).bigEndian,
+            base.loadUnaligned(fromByteOffset: 8, as: UInt64.self).bigEndian
+        )
+        guard words != (0, 0) else { return addMissing() }
+        let isMapped = words.0 == 0 && words.1 >> 32 == 0xFFFF
         let part = isMapped ? 12..<16 : 0..<8
         unsafe add(UnsafeBufferPointer(rebasing: bytes[part]))
     }
@@ -56,40 +66,63 @@ extension LimitKeyBuilding {
 
 /// Builds the key of a bucket in this process.
 package struct RateKeyBuilder: LimitKeyBuilding {
-    // Keyed by the standard library with a random seed for each process.
-    private var hasher = Hasher()
+    /// Of each process.
+    private static let seeds = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
-    package init() {}
+    // What kind of part a word is: parts of different kinds are never equal.
+    private static var missing: UInt64 { 0x9E37_79B9_7F4A_7C15 }
+    private static var hash: UInt64 { 0xA076_1D64_78BD_642F }
+    private static var count: UInt64 { 0x8EBC_6AF0_9C88_C6E3 }
+    private static var text: UInt64 { 0x5895_50B7_66B2_8C8F }
+
+    private var state: UInt64
+    private let key: UInt64
+
+    package init() { (state, key) = Self.seeds }
+
+    @inline(__always)
+    private mutating func mix(_ word: UInt64, _ kind: UInt64) { state = KeyedHash.fold(state ^ word, key ^ kind) }
 
     /// Adds a part that the request does not have.
     @inline(__always)
-    package mutating func addMissing() { hasher.combine(-1) }
+    package mutating func addMissing() { mix(0, Self.missing) }
 
     /// Adds a hash.
     @inline(__always)
-    package mutating func add(hash: Int) {
-        hasher.combine(8)
-        hasher.combine(hash)
-    }
+    package mutating func add(hash: Int) { mix(UInt64(bitPattern: Int64(hash)), Self.hash) }
 
     /// Adds the bytes of a part.
     package mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) {
         // The count first, so that parts cannot be shifted into each other.
-        hasher.combine(bytes.count)
-        unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
+        mix(UInt64(truncatingIfNeeded: bytes.count), Self.count)
+        guard let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return }
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            unsafe mix(base.loadUnaligned(fromByteOffset: index, as: UInt64.self), Self.text)
+            index &+= 8
+        }
+        guard index < bytes.count else { return }
+        var word: UInt64 = 0
+        while index < bytes.count {
+            word = word &<< 8 | UInt64(unsafe bytes[index])
+            index &+= 1
+        }
+        mix(word, Self.text)
     }
 
     /// Adds a host.
     package mutating func add(host bytes: UnsafeBufferPointer<UInt8>) {
         let end = unsafe length(ofHost: bytes)
         guard end > 0 else { return addMissing() }
-        hasher.combine(end)
-        for index in 0..<end { unsafe hasher.combine(lowercase(bytes[index])) }
+        mix(UInt64(truncatingIfNeeded: end), Self.count)
+        for index in 0..<end { mix(UInt64(unsafe lowercase(bytes[index])), Self.text) }
     }
 
     /// The key of all parts.
     @inline(__always)
-    package func key() -> RateKey { RateKey(word: Int64(hasher.finalize())) }
+    package func build() -> RateKey {
+        RateKey(word: Int64(bitPattern: KeyedHash.fold(state, key ^ KeyedHash.last)))
+    }
 }
 
 /// Builds the name of a bucket in the store: the same bytes in every process, and others for every other key.

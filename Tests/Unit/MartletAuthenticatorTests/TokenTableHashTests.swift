@@ -1,3 +1,4 @@
+import MartletCore
 import Testing
 
 @testable import MartletAuthenticator
@@ -93,7 +94,7 @@ import Testing
 
     @Test(arguments: products)
     func `both halves of the product are folded into one word`(left: UInt64, right: UInt64, expected: UInt64) {
-        #expect(TokenTable<Int>.fold(left, right) == expected && TokenTable<Int>.fold(right, left) == expected)
+        #expect(KeyedHash.fold(left, right) == expected && KeyedHash.fold(right, left) == expected)
     }
 }
 

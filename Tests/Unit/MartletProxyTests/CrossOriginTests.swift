@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletCore
 import MartletDecisionsTesting
 import MartletHTTP
 import MartletResponder
@@ -119,6 +120,31 @@ import Testing
         let head = Array("HTTP/1.1 200 OK\r\n\(fields)".utf8)
         CrossOriginFields(lines: Array("X: 1\r\n".utf8)).edit(head.span, isOwn: isOwn, into: &out)
         #expect(String(decoding: out, as: UTF8.self) == "HTTP/1.1 200 OK\r\n\(expected)")
+    }
+
+    @Test func `what is only added to is what editing would make of it`() {
+        let fields = CrossOriginFields(lines: Array("X: 1\r\n".utf8))
+        let names = [
+            "A", "Age", "Accept", "access-control", "Access-Control-", "ACCESS-CONTROL-max-age", "access_control-a",
+            "V", "Via", "VARY", "vary", "Varying", "Content-Length", "Access-Control-Allow-Origin",
+            "\u{61}ccess-Contro",
+        ]
+        var added = 0
+        for first in names {
+            for second in names {
+                let text = "HTTP/1.1 200 \(first)\r\n\(first): vary: a\r\n\(second):access-control-x\r\n"
+                let head = Array(text.utf8)
+                guard CrossOriginFields.concernsNoField(of: head.span) else { continue }
+                var edited: [UInt8] = []
+                fields.edit(head.span, isOwn: false, into: &edited)
+                var out = ByteBuffer()
+                out.append(head)
+                fields.add(to: &out)
+                #expect(out.array == edited, "\(first), \(second)")
+                added += 1
+            }
+        }
+        #expect(added == 100)
     }
 
     // MARK: In the loop

@@ -5,7 +5,7 @@ import Testing
     private func key(_ build: (inout RateKeyBuilder) -> Void) -> RateKey {
         var builder = RateKeyBuilder()
         build(&builder)
-        return builder.key()
+        return builder.build()
     }
 
     private func text(_ parts: String...) -> RateKey {
@@ -28,6 +28,9 @@ import Testing
         #expect(text("a", "b") == text("a", "b"))
         #expect(text("ab", "") != text("a", "b") && text("", "ab") != text("ab", ""))
         #expect(text("") != missing)
+        #expect(text("abcdefgh", "") != text("abcdefg", "h") && text("abcdefghi") != text("abcdefgh\u{0}i"))
+        let texts = (0..<40).map { String(repeating: "x", count: $0) }
+        #expect(Set(texts.map { text($0) }).count == 40)
         #expect(RateKey.hash("a") == RateKey.hash("a") && RateKey.hash("a") != RateKey.hash("b"))
     }
 

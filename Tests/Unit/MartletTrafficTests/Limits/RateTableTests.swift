@@ -10,7 +10,7 @@ import Testing
     private func key(_ number: Int) -> RateKey {
         var builder = RateKeyBuilder()
         builder.add(hash: number)
-        return builder.key()
+        return builder.build()
     }
 
     @Test func `each key has its own bucket`() {

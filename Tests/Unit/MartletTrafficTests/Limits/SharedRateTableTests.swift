@@ -86,7 +86,7 @@ private final class Waiting: TokenWaiting {
     private func key(_ number: Int) -> RateKey {
         var builder = RateKeyBuilder()
         builder.add(hash: number)
-        return builder.key()
+        return builder.build()
     }
 
     private func join(_ table: SharedRateTable, _ number: Int = 1) -> Waiting {
