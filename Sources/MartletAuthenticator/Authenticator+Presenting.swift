@@ -25,6 +25,11 @@ extension Authenticator {
             }
         case .header(let found):
             guard !found.value.isEmpty else { throw .credentialInvalid("auth.header_not_accepted") }
+            if rules.plan(of: route).singleUseSources.contains(found.source) {
+                return unsafe PresentedCredential(
+                    form: .header(source: found.source), range: found.value, value: bytes[found.value],
+                    key: UnsafeBufferPointer(start: nil, count: 0), isDigest: true, isSingleUse: true)
+            }
             return unsafe present(
                 .header(source: found.source), found.value, bytes[found.value], on: route, for: facts)
         case .cookie(let range):

@@ -152,14 +152,15 @@ package struct Authenticator: ~Copyable {
             return proofFailed(error, presented.location(route), &credential)
         }
         // What is bound has no cached decision: one that was found would be that of a bearer token.
-        if !presented.isSought, !presented.isDPoP,
+        if !presented.isSought, !presented.isSingleUse, !presented.isDPoP,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
             let outcome = useCachedDecision(found, request, &credential)
             if presented.isDigest { credential.decision = -1 }
             return outcome
         }
-        if let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),
+        if !presented.isSingleUse,
+            let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),
             let verified = principals.payload(found)
         {
             return decide(request, presented, verified, isCached: true, time, &credential)

@@ -31,6 +31,8 @@ package enum RequestCredential {
     var isDPoP = false
     /// Whether a cached decision of the route about it was looked up already, and not found.
     var isSought = false
+    /// Whether it is good for one request: nothing about it is ever cached, and `key` is empty.
+    var isSingleUse = false
 
     func location(_ route: Int) -> CredentialLocation { CredentialLocation(form: form, range: range, route: route) }
 }

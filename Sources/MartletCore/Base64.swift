@@ -8,23 +8,22 @@ public enum Base64 {
     /// - Returns: `nil` for a byte outside the alphabet, white space, an impossible length, missing or unexpected
     ///   padding, or nonzero trailing bits.
     public static func decode(_ text: ArraySlice<UInt8>, padding: Padding) -> [UInt8]? {
-        var digits = text
+        var digits = Array(text)
         if padding == .required {
             guard text.count % 4 == 0 else { return nil }
-            let paddingCount = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-            guard paddingCount <= 2 else { return nil }
-            digits = text.dropLast(paddingCount)
+            // What is left of longer padding is no digit.
+            for _ in 0..<2 where digits.last == UInt8(ascii: "=") { digits.removeLast() }
         }
         // Digits that only base64url has become invalid bytes, so that one decoder serves both alphabets.
-        return Base64URL.decode(
-            digits.map { byte in
-                switch byte {
-                case UInt8(ascii: "+"): UInt8(ascii: "-")
-                case UInt8(ascii: "/"): UInt8(ascii: "_")
-                case UInt8(ascii: "-"), UInt8(ascii: "_"): UInt8(ascii: "=")
-                default: byte
-                }
-            })
+        for index in digits.indices {
+            let byte = digits[index]
+            let isForeign = byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+            digits[index] =
+                byte == UInt8(ascii: "+")
+                ? UInt8(ascii: "-")
+                : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : isForeign ? UInt8(ascii: "=") : byte
+        }
+        return Base64URL.decode(digits)
     }
 
     /// Encodes bytes.

@@ -9,7 +9,7 @@ public enum SHA256 {
     /// Fetched once: OpenSSL's one-shot functions fetch it each time, which takes longer than digesting a short text.
     ///
     /// The algorithm it points to is immutable.
-    nonisolated(unsafe) private static let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
+    nonisolated(unsafe) fileprivate static let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
     /// The digest of the bytes.
     public static func digest(_ bytes: [UInt8]) -> [UInt8] {
@@ -62,6 +62,60 @@ public enum HMACSHA256 {
         }
         precondition(done, "libcrypto has no HMAC")
         return code
+    }
+
+    /// A key whose own part of the work is done once: each code begins with copies of two states of SHA-256, in which
+    /// the key is hashed already. Thread-safe, because these states are copied and never changed.
+    @safe package final class Key: Sendable {
+        private static let blockBytes = 64
+
+        // Set once, and only copied from until `deinit`.
+        nonisolated(unsafe) private let inner: OpaquePointer?
+        // Like the inner one.
+        nonisolated(unsafe) private let outer: OpaquePointer?
+
+        package init(_ secret: Secret) {
+            let key = secret.count > Self.blockBytes ? Secret(secret.withBytes(SHA256.digest)) : secret
+            unsafe inner = Self.state(key, 0x36)
+            unsafe outer = Self.state(key, 0x5C)
+        }
+
+        // OpenSSL zeroes what it frees.
+        deinit {
+            unsafe EVP_MD_CTX_free(inner)
+            unsafe EVP_MD_CTX_free(outer)
+        }
+
+        private static func state(_ key: Secret, _ pad: UInt8) -> OpaquePointer? {
+            let block = Secret(
+                key.withBytes { key in (0..<blockBytes).map { ($0 < key.count ? key[$0] : 0) ^ pad } })
+            let context = unsafe EVP_MD_CTX_new()
+            let done = block.withBytes { block in
+                unsafe EVP_DigestInit_ex(context, SHA256.algorithm, nil) == 1
+                    && EVP_DigestUpdate(context, block, block.count) == 1
+            }
+            precondition(done, "libcrypto has no SHA-256")
+            return unsafe context
+        }
+
+        /// The authentication code of a message.
+        package func authenticate(_ message: [UInt8]) -> [UInt8] {
+            var code = [UInt8](repeating: 0, count: SHA256.length)
+            let context = unsafe EVP_MD_CTX_new()
+            defer { unsafe EVP_MD_CTX_free(context) }
+            let done = unsafe message.withUnsafeBufferPointer { input in
+                unsafe code.withUnsafeMutableBufferPointer { output in
+                    unsafe EVP_MD_CTX_copy_ex(context, inner) == 1
+                        && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
+                        && EVP_DigestFinal_ex(context, output.baseAddress, nil) == 1
+                        && EVP_MD_CTX_copy_ex(context, outer) == 1
+                        && EVP_DigestUpdate(context, output.baseAddress, output.count) == 1
+                        && EVP_DigestFinal_ex(context, output.baseAddress, nil) == 1
+                }
+            }
+            precondition(done, "libcrypto has no SHA-256")
+            return code
+        }
     }
 }
 

@@ -12,7 +12,7 @@ public enum MessageSignatureAlgorithm: String, Sendable, CaseIterable {
 /// A key that verifies HTTP message signatures, bound to its algorithm. Thread-safe.
 public struct MessageSignatureKey: Sendable {
     private enum Material: Sendable {
-        case secret(Secret)
+        case secret(HMACSHA256.Key)
         case publicKey(PublicKey)
     }
 
@@ -26,7 +26,7 @@ public struct MessageSignatureKey: Sendable {
             throw CryptoError(.cryptoWeakKey, "the secret has fewer than \(SHA256.length) bytes")
         }
         algorithm = .hmacSHA256
-        material = .secret(secret)
+        material = .secret(HMACSHA256.Key(secret))
     }
 
     /// A public key.
@@ -56,7 +56,7 @@ public struct MessageSignatureKey: Sendable {
     /// Whether the signature over the signature base was made with the key.
     public func verify(_ signature: [UInt8], over base: [UInt8]) -> Bool {
         switch material {
-        case .secret(let secret): ConstantTime.areEqual(signature, HMACSHA256.authenticate(base, key: secret))
+        case .secret(let key): ConstantTime.areEqual(signature, key.authenticate(base))
         case .publicKey(let key): key.verify(signature, over: base)
         }
     }

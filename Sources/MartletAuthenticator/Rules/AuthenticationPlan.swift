@@ -5,6 +5,8 @@ struct AuthenticationPlan: Sendable, Equatable {
     let providers: [Int32]
     /// The headers that are credentials for one of them, by their indices.
     let headerSources: [UInt8]
+    /// Those of them whose provider reads the whole head: its decisions are of one request each.
+    let singleUseSources: [UInt8]
     /// The parts of a request that a decision of one of them depends on.
     let reuseKey: Set<RequestPart>
     /// Whether a client certificate is a credential for one of them.
@@ -15,8 +17,12 @@ struct AuthenticationPlan: Sendable, Equatable {
 
     init(_ providers: [Int32], of all: [ProviderHandle], headerSources: [HeaderSource]) {
         self.providers = providers
-        self.headerSources = headerSources.indices.compactMap { index in
+        let sources = headerSources.indices.compactMap { index in
             headerSources[index].provider(among: providers) == nil ? nil : UInt8(exactly: index)
+        }
+        self.headerSources = sources
+        singleUseSources = sources.filter { source in
+            headerSources[Int(source)].provider(among: providers).map { all[Int($0)].readsHead } ?? false
         }
         acceptsCertificates = providers.contains { all[Int($0)].accepts.contains(.clientCertificate) }
         reuseKey = providers.reduce(into: []) { $0.formUnion(all[Int($1)].reuseKey ?? []) }

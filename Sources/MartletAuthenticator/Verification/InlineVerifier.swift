@@ -19,6 +19,7 @@ struct InlineVerifier {
 
     private var waiting = FIFO<Verifier.Job>()
     private var completed: [(job: Verifier.Job, result: VerificationResult)] = []
+    private var subjects = SubjectNumbers()
     /// Iterations since results were delivered.
     private var passes = 0
 
@@ -49,7 +50,7 @@ struct InlineVerifier {
         let end = clock.monotonicTime.nanoseconds &+ InlineVerifier.passTime
         repeat {
             guard let job = waiting.popFirst() else { break }
-            switch Self.verify(job) {
+            switch verify(job) {
             case .decided(let result):
                 job.count(result)
                 completed.append((job, result))
@@ -69,13 +70,14 @@ struct InlineVerifier {
         case waits(Identity?)
     }
 
-    private static func verify(_ job: Verifier.Job) -> Decision {
+    private mutating func verify(_ job: Verifier.Job) -> Decision {
         guard case .provider(let handle) = job.target,
             let result = handle.quick?.decide(job.credential, in: job.context)
         else { return .waits(nil) }
         switch result {
         case .success(let identity) where job.needsAccount(of: identity): return .waits(identity)
-        case .success(let identity): return .decided(.success(handle.principal(of: identity)))
+        case .success(let identity):
+            return .decided(.success(handle.principal(of: identity) { subjects.number(of: $0) }))
         case .failure(let error): return .decided(.failure(error))
         }
     }

@@ -15,13 +15,18 @@ package final class VerifiedPrincipal: Sendable {
     /// The cookie that the response sets in place of the presented one; `nil` if that stays.
     package let replacement: ReplacementCookie?
 
+    /// - Parameters:
+    ///   - number: of its subject, where it is known.
+    ///   - revocationID: of a session; `nil` for the number of the subject.
     init(
-        principal: Principal, revocationID: UInt64, expires: Int64, end: Int64, replacement: ReplacementCookie? = nil
+        principal: Principal, number: UInt64? = nil, revocationID: UInt64? = nil, expires: Int64, end: Int64,
+        replacement: ReplacementCookie? = nil
     ) {
         self.replacement = replacement
         self.principal = principal
-        subject = Int(truncatingIfNeeded: SubjectRevocationID.of(principal.subject))
-        self.revocationID = revocationID
+        let number = number ?? SubjectRevocationID.of(principal.subject)
+        subject = Int(truncatingIfNeeded: number)
+        self.revocationID = revocationID ?? number
         self.expires = expires
         self.end = end
     }

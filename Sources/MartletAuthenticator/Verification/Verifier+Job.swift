@@ -162,8 +162,12 @@ extension LocallyVerifying {
 
 extension ProviderHandle {
     /// The principal of a verified identity, where there are no accounts.
-    package func principal(of identity: Identity) -> VerifiedPrincipal {
-        VerifiedPrincipal(Principal(identity: scoped(identity), provider: name, sessionID: nil))
+    /// - Parameter number: that of a subject.
+    package func principal(
+        of identity: Identity, _ number: (String) -> UInt64 = SubjectRevocationID.of
+    ) -> VerifiedPrincipal {
+        let principal = Principal(identity: scoped(identity), provider: name, sessionID: nil)
+        return VerifiedPrincipal(principal, number: number(principal.subject))
     }
 }
 
@@ -178,9 +182,9 @@ extension VerifiedPrincipal {
     }
 
     /// The principal of a credential other than a session.
-    package convenience init(_ principal: Principal) {
+    package convenience init(_ principal: Principal, number: UInt64? = nil) {
         self.init(
-            principal: principal, revocationID: SubjectRevocationID.of(principal.subject),
-            expires: principal.identity.reusableUntil.seconds, end: principal.identity.expiresAt.milliseconds)
+            principal: principal, number: number, expires: principal.identity.reusableUntil.seconds,
+            end: principal.identity.expiresAt.milliseconds)
     }
 }

@@ -15,10 +15,7 @@ extension ReceivedHead {
         fields.reserveCapacity(head.fields.count)
         for index in 0..<head.fields.count {
             let field = head.fields[index]
-            unsafe fields.append(
-                Field(
-                    name: String(decoding: bytes[field.name].map(Self.lowerCase), as: UTF8.self),
-                    value: Array(bytes[field.value])))
+            unsafe fields.append(Field(name: Self.lowered(bytes[field.name]), value: Array(bytes[field.value])))
         }
         // The query begins with its question mark, which a target without one does not have.
         let query = head.query.isEmpty ? nil : unsafe String(decoding: bytes[head.query].dropFirst(), as: UTF8.self)
@@ -27,5 +24,13 @@ extension ReceivedHead {
             path: String(decoding: bytes[head.path], as: UTF8.self), query: query, fields: fields, hasBody: hasBody)
     }
 
-    private static func lowerCase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+    private static func lowered(_ name: UnsafeBufferPointer<UInt8>) -> String {
+        unsafe String(unsafeUninitializedCapacity: name.count) { output in
+            for index in 0..<name.count {
+                let byte = unsafe name[index]
+                unsafe output[index] = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+            }
+            return name.count
+        }
+    }
 }

@@ -25,6 +25,15 @@ package struct MessageSignature: Sendable {
     ///   `signature.label_mismatch`, `signature.malformed`, `signature.too_many`, or one of the codes of components and
     ///   parameters.
     package init(input: [UInt8], signature: [UInt8]) throws(MessageSignatureError) {
+        if let plain = Self(plain: input, signature) {
+            self = plain
+        } else {
+            try self.init(parsing: input, signature)
+        }
+    }
+
+    /// Parses fields of every form.
+    init(parsing input: [UInt8], _ signature: [UInt8]) throws(MessageSignatureError) {
         let inputs = try Self.dictionary(input, "Signature-Input")
         let signatures = try Self.dictionary(signature, "Signature")
         guard !inputs.isEmpty || !signatures.isEmpty else {
@@ -58,6 +67,52 @@ package struct MessageSignature: Sendable {
         self.keyID = keyID
     }
 
+    /// Reads two fields of the form that nearly all clients write, without making structured fields of them: one label,
+    /// components without parameters, known parameters of the right type, and no byte that their serialization does not
+    /// have, so that their text is what was signed.
+    /// - Returns: `nil` for every other form, valid or not: it is parsed as a whole then.
+    init?(plain input: [UInt8], _ signature: [UInt8]) {
+        guard input.count <= StructuredField.maximumBytes, signature.count <= StructuredField.maximumBytes else {
+            return nil
+        }
+        var text = PlainSignatureText(input)
+        guard let label = text.key(), text.skip("="), text.skip("(") else { return nil }
+        var components: [SignatureComponent] = []
+        components.reserveCapacity(8)
+        while !text.skip(")") {
+            guard components.isEmpty || text.skip(" "), components.count < Self.maximumComponents,
+                let name = text.string(), let component = try? SignatureComponent(named: name),
+                !components.contains(component)
+            else { return nil }
+            components.append(component)
+        }
+        var (created, expires): (Int64?, Int64?)
+        var (nonce, algorithm, keyID, tag): (String?, String?, String?, String?)
+        while text.skip(";") {
+            guard let name = text.key(), text.skip("=") else { return nil }
+            let isRead =
+                switch name {
+                case "created": text.read(&created)
+                case "expires": text.read(&expires)
+                case "nonce": text.read(&nonce)
+                case "alg": text.read(&algorithm)
+                case "keyid": text.read(&keyID)
+                case "tag": text.read(&tag)
+                default: false
+                }
+            guard isRead else { return nil }
+        }
+        var value = PlainSignatureText(signature)
+        guard text.isAtEnd, let keyID, value.key() == label, value.skip("="), let bytes = value.byteSequence(),
+            value.isAtEnd
+        else { return nil }
+        (self.components, self.keyID, self.nonce, self.tag) = (components, keyID, nonce, tag)
+        (self.created, self.expires, self.algorithm) = (created, expires, algorithm)
+        self.signature = bytes
+        // After the label and its equals sign.
+        parameters = Array(input[(label.utf8.count + 1)...])
+    }
+
     /// RFC 9421 §2.3. One that is added later may restrict what a signature means, so that it is rejected here.
     private static let known: Set = ["created", "expires", "nonce", "alg", "keyid", "tag"]
 
@@ -76,6 +131,7 @@ package struct MessageSignature: Sendable {
 
     private static func components(_ items: [StructuredItem]) throws(MessageSignatureError) -> [SignatureComponent] {
         var components: [SignatureComponent] = []
+        components.reserveCapacity(items.count)
         for item in items {
             let component = try SignatureComponent(item)
             guard !components.contains(component) else {
@@ -115,14 +171,20 @@ package struct MessageSignature: Sendable {
     ///   printable ASCII and tabs, such as a line break that would forge another line of the base.
     package func base(of request: SignedRequest) throws(MessageSignatureError) -> [UInt8] {
         var base: [UInt8] = []
+        base.reserveCapacity(2 * parameters.count + 256)
         var values = SignedValues(of: request, for: components)
         for component in components {
-            let value = try values.value(of: component.source)
-            guard value.allSatisfy({ (0x20...0x7E).contains($0) || $0 == 0x09 }) else {
+            component.appendIdentifier(to: &base)
+            base += ": ".utf8
+            let start = base.count
+            try values.append(component.source, to: &base)
+            guard base[start...].allSatisfy({ $0 &- 0x20 < 0x5F || $0 == 0x09 }) else {
                 throw MessageSignatureError(.signatureComponentMalformed, "a covered component is not printable ASCII")
             }
-            base += component.identifier + ": ".utf8 + value + "\n".utf8
+            base.append(UInt8(ascii: "\n"))
         }
-        return base + "\"@signature-params\": ".utf8 + parameters
+        base += "\"@signature-params\": ".utf8
+        base += parameters
+        return base
     }
 }

@@ -14,8 +14,6 @@ package struct SignatureComponent: Sendable, Equatable {
     }
 
     let source: Source
-    /// The serialized identifier, with its parameter.
-    let identifier: [UInt8]
 
     /// A component without parameters, as a configuration names it: `@method`, `content-type`.
     /// - Throws: like a component of a signature.
@@ -29,10 +27,37 @@ package struct SignatureComponent: Sendable, Equatable {
         guard let name = item.value.string else {
             throw MessageSignatureError(.signatureBadComponent, "a component is not a string")
         }
-        source = try name.hasPrefix("@") ? Self.derived(name, item.parameters) : Self.field(name, item.parameters)
-        var identifier: [UInt8] = []
-        item.append(to: &identifier)
-        self.identifier = identifier
+        source =
+            try name.utf8.first == UInt8(ascii: "@")
+            ? Self.derived(name, item.parameters) : Self.field(name, item.parameters)
+    }
+
+    /// Appends the serialized identifier, with its parameter.
+    func appendIdentifier(to output: inout [UInt8]) {
+        switch source {
+        case .method: output += "\"@method\"".utf8
+        case .authority: output += "\"@authority\"".utf8
+        case .scheme: output += "\"@scheme\"".utf8
+        case .targetURI: output += "\"@target-uri\"".utf8
+        case .requestTarget: output += "\"@request-target\"".utf8
+        case .path: output += "\"@path\"".utf8
+        case .query: output += "\"@query\"".utf8
+        case .queryParameter(let name): Self.append("@query-param", ";name=", name, to: &output)
+        case .field(let name): Self.append(name, to: &output)
+        case .wrappedField(let name): Self.append(name, ";bs", to: &output)
+        case .fieldMember(let name, let key): Self.append(name, ";key=", key, to: &output)
+        }
+    }
+
+    /// Appends a name, which has nothing to escape, with its parameter.
+    private static func append(
+        _ name: String, _ parameter: String = "", _ value: String? = nil, to output: inout [UInt8]
+    ) {
+        output.append(UInt8(ascii: "\""))
+        output += name.utf8
+        output.append(UInt8(ascii: "\""))
+        output += parameter.utf8
+        if let value { StructuredValue.string(value).append(to: &output) }
     }
 
     /// RFC 9421 §2.2.

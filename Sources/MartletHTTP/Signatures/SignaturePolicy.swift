@@ -32,7 +32,9 @@ package struct SignaturePolicy: Sendable {
             throw MessageSignatureError(.signatureAlgorithmMismatch, "the algorithm is not that of the key")
         }
         for component in covers where !signature.components.contains(component) {
-            let name = String(decoding: component.identifier, as: UTF8.self)
+            var identifier: [UInt8] = []
+            component.appendIdentifier(to: &identifier)
+            let name = String(decoding: identifier, as: UTF8.self)
             throw MessageSignatureError(.signatureNotCovered, "the signature does not cover \(name)")
         }
         if hasBody, !signature.coversField("content-digest") {

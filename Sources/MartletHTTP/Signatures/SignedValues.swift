@@ -20,83 +20,99 @@ struct SignedValues {
         parameters = QueryParameters(names, of: request.query ?? [])
     }
 
-    /// The value of a component as the signature base has it; not checked for line breaks.
+    /// Appends the value of a component as the signature base has it; not checked for line breaks.
     /// - Throws: `signature.component_missing` or `signature.component_malformed`.
-    mutating func value(of source: SignatureComponent.Source) throws(MessageSignatureError) -> [UInt8] {
+    mutating func append(
+        _ source: SignatureComponent.Source, to output: inout [UInt8]
+    ) throws(MessageSignatureError) {
         switch source {
-        case .method: return request.method
-        case .authority: return normalizedAuthority
-        case .scheme: return request.scheme.map(ASCII.lowered)
-        case .targetURI: return request.scheme.map(ASCII.lowered) + "://".utf8 + normalizedAuthority + target
-        case .requestTarget: return target
-        case .path: return normalizedPath
-        case .query: return [UInt8(ascii: "?")] + (request.query ?? [])
+        case .method: output += request.method
+        case .authority: appendAuthority(to: &output)
+        case .scheme: output += request.scheme.lazy.map(ASCII.lowered)
+        case .targetURI:
+            output += request.scheme.lazy.map(ASCII.lowered)
+            output += "://".utf8
+            appendAuthority(to: &output)
+            appendTarget(to: &output)
+        case .requestTarget: appendTarget(to: &output)
+        case .path: appendPath(to: &output)
+        case .query:
+            output.append(UInt8(ascii: "?"))
+            output += request.query ?? []
         case .queryParameter(let name):
             guard let value = parameters.only(Array(name.utf8)) else {
                 throw MessageSignatureError(.signatureComponentMissing, "a query parameter is not there exactly once")
             }
-            return value
-        case .field(let name): return try combined(name)
+            output += value
+        case .field(let name): try appendField(name, to: &output) { $1 += $0 }
         case .wrappedField(let name):
-            return Array(
-                try values(of: name).map { value in
-                    var output: [UInt8] = []
-                    StructuredValue.bytes(value).append(to: &output)
-                    return output
-                }.joined(separator: ", ".utf8))
-        case .fieldMember(let name, let key): return try member(key, of: name)
+            try appendField(name, to: &output) { StructuredValue.bytes(Array($0)).append(to: &$1) }
+        case .fieldMember(let name, let key): try appendMember(key, of: name, to: &output)
         }
     }
 
     /// In origin form (RFC 9112 §3.2.1), whichever form the client used.
-    private var target: [UInt8] { normalizedPath + (request.query.map { [UInt8(ascii: "?")] + $0 } ?? []) }
+    private func appendTarget(to output: inout [UInt8]) {
+        appendPath(to: &output)
+        guard let query = request.query else { return }
+        output.append(UInt8(ascii: "?"))
+        output += query
+    }
 
     /// RFC 9110 §4.2.3.
-    private var normalizedPath: [UInt8] { request.path.isEmpty ? [UInt8(ascii: "/")] : request.path }
+    private func appendPath(to output: inout [UInt8]) {
+        if request.path.isEmpty { output.append(UInt8(ascii: "/")) } else { output += request.path }
+    }
 
     /// In lower case and without the default port (RFC 9421 §2.2.3).
-    private var normalizedAuthority: [UInt8] {
-        let authority = request.authority.map(ASCII.lowered)
-        let isSecure = request.scheme.map(ASCII.lowered).elementsEqual("https".utf8)
-        for suffix in [isSecure ? ":443" : ":80", ":"] {
-            let length = suffix.utf8.count
-            if authority.count > length, authority.suffix(length).elementsEqual(suffix.utf8) {
-                return authority.dropLast(length)
-            }
+    private func appendAuthority(to output: inout [UInt8]) {
+        let start = output.count
+        output += request.authority.lazy.map(ASCII.lowered)
+        let isSecure = request.scheme.count == 5 && request.scheme.lazy.map(ASCII.lowered).elementsEqual("https".utf8)
+        if !Self.remove(isSecure ? ":443" : ":80", from: &output, after: start) {
+            _ = Self.remove(":", from: &output, after: start)
         }
-        return authority
     }
 
-    /// The values of all fields of a name, without the white space around them.
-    private func values(of name: String) throws(MessageSignatureError) -> [[UInt8]] {
-        let found = request.fields.filter { $0.name == name }.map { field in
-            var value = field.value[...]
+    /// Removes the end of a text, unless it is all of it.
+    private static func remove(_ end: String, from output: inout [UInt8], after start: Int) -> Bool {
+        let length = end.utf8.count
+        guard output.count - start > length, output.suffix(length).elementsEqual(end.utf8) else { return false }
+        output.removeLast(length)
+        return true
+    }
+
+    /// Appends the values of all fields of a name, each without the white space around it.
+    private func appendField(
+        _ name: String, to output: inout [UInt8], _ append: (ArraySlice<UInt8>, inout [UInt8]) -> Void
+    ) throws(MessageSignatureError) {
+        var isFirst = true
+        for field in request.fields where field.name == name {
+            if !isFirst { output += ", ".utf8 }
+            isFirst = false
+            var value = field.value.drop(while: ASCII.isBlank)
             while let last = value.last, ASCII.isBlank(last) { value.removeLast() }
-            return Array(value.drop(while: ASCII.isBlank))
+            append(value, &output)
         }
-        guard !found.isEmpty else {
+        guard !isFirst else {
             throw MessageSignatureError(.signatureComponentMissing, "the request has no field '\(name)'")
         }
-        return found
-    }
-
-    private func combined(_ name: String) throws(MessageSignatureError) -> [UInt8] {
-        Array(try values(of: name).joined(separator: ", ".utf8))
     }
 
     /// RFC 9421 §2.1.2.
-    private mutating func member(_ key: String, of name: String) throws(MessageSignatureError) -> [UInt8] {
+    private mutating func appendMember(
+        _ key: String, of name: String, to output: inout [UInt8]
+    ) throws(MessageSignatureError) {
         if dictionaries[name] == nil { dictionaries[name] = try parse(name) }
         guard let member = dictionaries[name]?[key] else {
             throw MessageSignatureError(.signatureComponentMissing, "the field '\(name)' does not have the member")
         }
-        var output: [UInt8] = []
         member.append(to: &output)
-        return output
     }
 
     private func parse(_ name: String) throws(MessageSignatureError) -> [String: StructuredMember] {
-        let value = try combined(name)
+        var value: [UInt8] = []
+        try appendField(name, to: &value) { $1 += $0 }
         do throws(StructuredFieldError) {
             var members: [String: StructuredMember] = [:]
             for entry in try StructuredField.dictionary(value) { members[entry.key] = entry.member }

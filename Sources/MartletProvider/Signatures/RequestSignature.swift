@@ -115,7 +115,18 @@ public struct RequestSignature: Sendable {
     }
 
     private static func joined(_ name: String, of head: ReceivedHead) -> [UInt8] {
-        Array(head.values(of: name).joined(separator: ", ".utf8))
+        var joined: [UInt8] = []
+        var isFirst = true
+        for field in head.fields where field.name.hasSameBytes(as: name) {
+            if isFirst {
+                joined = field.value
+            } else {
+                joined += ", ".utf8
+                joined += field.value
+            }
+            isFirst = false
+        }
+        return joined
     }
 }
 

@@ -80,12 +80,12 @@ final class HeaderTemplate: Sendable {
     // MARK: Values
 
     private func value(for principal: Principal?) -> Value {
-        if case .attribute(.route) = source { return .text(route) }
-        if case .constant(let text) = source { return .text(text) }
-        guard let principal else { return .absent }
         switch source {
+        case .attribute(.route): return .text(route)
         case .attribute(let attribute): return Self.text(of: attribute, principal).map { .text($0) } ?? .absent
-        case .claim(let claim): return value(of: claim.value(in: principal.identity.claims))
+        case .claim(let claim):
+            guard let claims = principal?.identity.claims else { return .absent }
+            return value(of: claim.value(in: claims))
         case .constant(let text): return .text(text)
         }
     }
@@ -102,17 +102,18 @@ final class HeaderTemplate: Sendable {
         return (([path.name] + path.members).joined(separator: "."), value)
     }
 
-    private static func text(of attribute: PrincipalAttribute, _ principal: Principal) -> String? {
+    // The optional is not unwrapped as a whole: that would copy all of it.
+    private static func text(of attribute: PrincipalAttribute, _ principal: Principal?) -> String? {
         switch attribute {
-        case .subject: principal.subject
-        case .provider: principal.provider
-        case .issuer: principal.identity.issuer
+        case .subject: principal?.subject
+        case .provider: principal?.provider
+        case .issuer: principal?.identity.issuer
         case .route: nil
-        case .providerSubject: principal.identity.providerSubject
-        case .sessionID: principal.sessionID
-        case .authTime: principal.identity.authTime.description
-        case .expiresAt: principal.identity.expiresAt.description
-        case .email: principal.verifiedEmail
+        case .providerSubject: principal?.identity.providerSubject
+        case .sessionID: principal?.sessionID
+        case .authTime: principal?.identity.authTime.description
+        case .expiresAt: principal?.identity.expiresAt.description
+        case .email: principal?.verifiedEmail
         }
     }
 

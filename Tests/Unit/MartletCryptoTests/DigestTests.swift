@@ -92,3 +92,17 @@ import Testing
         #expect(!ConstantTime.areEqual([1, 2, 3], [1, 2]))
     }
 }
+
+@Suite struct PreparedHMACTests {
+    /// Keys and messages of all lengths around those of a block.
+    @Test func `a prepared key makes the same codes`() {
+        for length in 0...130 {
+            let secret = Secret((0..<length).map { UInt8(truncatingIfNeeded: 7 &* $0 &+ length) })
+            let key = HMACSHA256.Key(secret)
+            for count in [0, 1, 55, 56, 63, 64, 65, length, 1000] {
+                let message = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+                #expect(key.authenticate(message) == HMACSHA256.authenticate(message, key: secret))
+            }
+        }
+    }
+}
