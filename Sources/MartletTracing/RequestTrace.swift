@@ -64,7 +64,11 @@ package final class RequestTrace: Sendable {
             defer { state.spans = [] }
             return state.spans
         }
-        return FinishedTrace(trace: trace, state: traceState, spans: [span] + children, clockOffset: clockOffset)
+        var spans: [TraceSpan] = []
+        spans.reserveCapacity(children.count + 1)
+        spans.append(span)
+        spans += children
+        return FinishedTrace(trace: trace, state: traceState, spans: spans, clockOffset: clockOffset)
     }
 }
 

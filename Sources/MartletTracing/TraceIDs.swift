@@ -10,7 +10,7 @@
     package var isValid: Bool { high | low != 0 }
 
     /// As 32 lowercase hexadecimal digits.
-    package var text: String { Hexadecimal.text(high) + Hexadecimal.text(low) }
+    package var text: String { Hexadecimal.text(high, low) }
 }
 
 /// The ID of a span: 8 bytes that are not all zero.
@@ -31,11 +31,23 @@
 enum Hexadecimal {
     static func text(_ number: UInt64) -> String {
         unsafe String(unsafeUninitializedCapacity: 16) { digits in
-            for index in 0..<16 {
-                let digit = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- 4 &* index)) & 15
-                unsafe digits[index] = digit < 10 ? digit &+ 0x30 : digit &+ 0x57
-            }
+            unsafe write(number, to: digits, at: 0)
             return 16
+        }
+    }
+
+    static func text(_ high: UInt64, _ low: UInt64) -> String {
+        unsafe String(unsafeUninitializedCapacity: 32) { digits in
+            unsafe write(high, to: digits, at: 0)
+            unsafe write(low, to: digits, at: 16)
+            return 32
+        }
+    }
+
+    private static func write(_ number: UInt64, to digits: UnsafeMutableBufferPointer<UInt8>, at start: Int) {
+        for index in 0..<16 {
+            let digit = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- 4 &* index)) & 15
+            unsafe digits[start + index] = digit < 10 ? digit &+ 0x30 : digit &+ 0x57
         }
     }
 

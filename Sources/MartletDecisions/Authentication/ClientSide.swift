@@ -156,7 +156,9 @@ extension RequestHead {
         var values: [[UInt8]] = []
         for index in 0..<fields.count {
             let field = fields[index]
-            guard unsafe String(decoding: bytes[field.name], as: UTF8.self).lowercased() == name else { continue }
+            guard field.name.count == name.utf8.count,
+                unsafe String(decoding: bytes[field.name], as: UTF8.self).lowercased() == name
+            else { continue }
             unsafe values.append(Array(bytes[field.value]))
         }
         return values

@@ -93,7 +93,9 @@ struct LoopTracing: ~Copyable {
     }
 
     /// `tracestate` of a request's parent; may be empty.
-    func state(of exchange: Handle<Exchange>) -> [UInt8] { owned(exchange)?.state ?? [] }
+    func state(of exchange: Handle<Exchange>) -> [UInt8] {
+        isKept(exchange) ? entries[exchange.offset].state : []
+    }
 
     /// The spans of a request whose head has been written; `nil` if it is not sampled.
     ///
@@ -105,7 +107,7 @@ struct LoopTracing: ~Copyable {
 
     /// The spans of a request; `nil` if it is not sampled.
     mutating func trace(of exchange: Handle<Exchange>, started: Int64) -> RequestTrace? {
-        if let known = owned(exchange)?.trace { return known }
+        if let known = traceOfWritten(exchange) { return known }
         guard let receiver, let identity = identity(of: exchange, started: started), identity.isSampled else {
             return nil
         }
@@ -129,6 +131,16 @@ struct LoopTracing: ~Copyable {
 
     /// What is kept of a request, if anything.
     func owned(_ exchange: Handle<Exchange>) -> Entry? { isKept(exchange) ? entries[exchange.offset] : nil }
+
+    /// What the head of a sampled request says about its client.
+    func client(of exchange: Handle<Exchange>) -> ClientHead? {
+        isKept(exchange) ? entries[exchange.offset].client : nil
+    }
+
+    /// The attempt to send a sampled request that is under way.
+    func attempt(of exchange: Handle<Exchange>) -> Attempt? {
+        isKept(exchange) ? entries[exchange.offset].attempt : nil
+    }
 
     /// Whether anything is kept of a request.
     @inline(__always)

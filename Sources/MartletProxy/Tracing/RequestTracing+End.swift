@@ -18,10 +18,10 @@ extension RequestTracing {
         if wasSent && !context.tracing.isKept(exchange) { return }
         defer { context.tracing.release(exchange) }
         guard let trace = trace(of: exchange, &exchanges, &context) else { return }
-        let entry = context.tracing.owned(exchange)
+        let (attempt, client) = (context.tracing.attempt(of: exchange), context.tracing.client(of: exchange))
         let (now, status) = (context.now, exchanges[exchange].response.status)
         let reason = reason(of: exchange, &exchanges, &context)
-        if let attempt = entry?.attempt {
+        if let attempt {
             // Of a tunnel the upstream has responded, whatever has ended it.
             let hasResponded = reason == nil || exchanges.isTunnel(exchange)
             trace.add(
@@ -31,17 +31,16 @@ extension RequestTracing {
         }
         let route = context.counters.routes.names[Int(exchanges[exchange].record.routeSlot.rawValue)]
         let hasRoute = exchanges[exchange].record.routeSlot != .noRoute
+        var attributes = attributes(of: exchange, &exchanges, &downstreams, &context, client: client)
+        if hasRoute { attributes.append(SpanAttribute("http.route", route)) }
+        if let reason { attributes.append(SpanAttribute("martlet.reason", reason)) }
+        if status >= 500 { attributes.append(SpanAttribute("error.type", reason ?? String(status))) }
         var span = TraceSpan(
             id: trace.server, parent: trace.parent,
             name: name(of: exchange, &exchanges) + (hasRoute ? " \(route)" : ""), kind: .server,
             start: exchanges[exchange].record.started, end: now,
-            attributes: attributes(of: exchange, &exchanges, &downstreams, &context, client: entry?.client))
-        if hasRoute { span.attributes.append(SpanAttribute("http.route", route)) }
-        if let reason { span.attributes.append(SpanAttribute("martlet.reason", reason)) }
-        if status >= 500 {
-            span.hasFailed = true
-            span.attributes.append(SpanAttribute("error.type", reason ?? String(status)))
-        }
+            attributes: attributes)
+        span.hasFailed = status >= 500
         context.tracing.add(trace.finish(span))
         let id = trace.trace.text
         exchanges[exchange].record.texts.add(trace: id)
@@ -71,20 +70,19 @@ extension RequestTracing {
         let isSecure = downstreams[downstream].origin.rules.isSecure
         let named = unsafe client?.authority ?? String(decoding: lent.pointee.record.texts.host, as: UTF8.self)
         let (host, port) = hostAndPort(named)
-        var attributes = unsafe [
-            SpanAttribute("http.request.method", method(of: exchange, &exchanges)),
-            SpanAttribute(
-                "url.path", OwnToken.masked(String(decoding: lent.pointee.record.texts.path, as: UTF8.self))),
-            SpanAttribute("url.scheme", client?.scheme ?? (isSecure ? "https" : "http")),
-            SpanAttribute("server.address", host),
-            SpanAttribute("client.address", String(decoding: lent.pointee.record.texts.client, as: UTF8.self)),
-            SpanAttribute(
-                "network.protocol.version",
-                lent.pointee.isStream ? "2" : lent.pointee.request.isHTTP10 ? "1.0" : "1.1"),
-            SpanAttribute("http.response.status_code", lent.pointee.response.status),
-            SpanAttribute(
-                "martlet.request_id", String(decoding: lent.pointee.record.texts.requestID, as: UTF8.self)),
-        ]
+        var attributes: [SpanAttribute] = []
+        // As many as most requests have, those of the caller included.
+        attributes.reserveCapacity(16)
+        func add(_ name: String, _ value: String) { attributes.append(SpanAttribute(name, value)) }
+        add("http.request.method", method(of: exchange, &exchanges))
+        add("url.path", OwnToken.masked(unsafe String(decoding: lent.pointee.record.texts.path, as: UTF8.self)))
+        add("url.scheme", client?.scheme ?? (isSecure ? "https" : "http"))
+        add("server.address", host)
+        add("client.address", unsafe String(decoding: lent.pointee.record.texts.client, as: UTF8.self))
+        let version = unsafe lent.pointee.isStream ? "2" : lent.pointee.request.isHTTP10 ? "1.0" : "1.1"
+        add("network.protocol.version", version)
+        attributes.append(SpanAttribute("http.response.status_code", unsafe lent.pointee.response.status))
+        add("martlet.request_id", unsafe String(decoding: lent.pointee.record.texts.requestID, as: UTF8.self))
         if let port { attributes.append(SpanAttribute("server.port", port)) }
         if let agent = client?.userAgent { attributes.append(SpanAttribute("user_agent.original", agent)) }
         if let method = client?.method { attributes.append(SpanAttribute("http.request.method_original", method)) }
@@ -106,13 +104,13 @@ extension RequestTracing {
 
     /// The host, without the brackets of an IPv6 address, and the port of an authority.
     static func hostAndPort(_ authority: String) -> (host: String, port: Int?) {
-        var (host, port) = (authority[...], Int?.none)
-        if authority.last != "]", let colon = authority.lastIndex(of: ":"),
-            let number = Int(authority[authority.index(after: colon)...])
+        var (host, port) = (authority.utf8[...], Int?.none)
+        if host.last != UInt8(ascii: "]"), let colon = host.lastIndex(of: UInt8(ascii: ":")),
+            let number = Int(authority[authority.utf8.index(after: colon)...])
         {
-            (host, port) = (authority[..<colon], number)
+            (host, port) = (host[..<colon], number)
         }
-        if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
-        return (String(host), port)
+        if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]") { host = host.dropFirst().dropLast() }
+        return (String(Substring(host)), port)
     }
 }

@@ -136,25 +136,28 @@ extension RequestTracing {
         let id = trace.nextSpan()
         let lent = unsafe exchanges.all.address(of: exchange)
         guard unsafe lent.pointee.forwarding.head.replaceSpan(by: id) else { return }
-        let known = upstreams.directory.endpoints[Int(endpoint)]
-        let upstream = upstreams.directory.clusters[Int(exchanges[exchange].forwarding.cluster)].upstream
-        var attributes = [
-            SpanAttribute("http.request.method", method(of: exchange, &exchanges)),
-            SpanAttribute("martlet.upstream", upstream.name),
-        ]
-        if let original = context.tracing.owned(exchange)?.client.method {
+        // Of the endpoint and its upstream only what is named here is copied.
+        let (index, cluster) = (Int(endpoint), Int(exchanges[exchange].forwarding.cluster))
+        let transport = upstreams.directory.endpoints[index].transport
+        var attributes: [SpanAttribute] = []
+        attributes.reserveCapacity(8)
+        attributes.append(SpanAttribute("http.request.method", method(of: exchange, &exchanges)))
+        attributes.append(SpanAttribute("martlet.upstream", upstreams.directory.clusters[cluster].upstream.name))
+        if let original = context.tracing.client(of: exchange)?.method {
             attributes.append(SpanAttribute("http.request.method_original", original))
         }
-        let scheme = known.transport.isSecure ? "https" : "http"
-        if let (host, port) = known.address.hostAndPort {
-            attributes += [SpanAttribute("server.address", host), SpanAttribute("server.port", Int(port))]
-            let authority = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
+        let scheme = transport.isSecure ? "https" : "http"
+        if let (host, port) = upstreams.directory.endpoints[index].address.hostAndPort {
+            attributes.append(SpanAttribute("server.address", host))
+            attributes.append(SpanAttribute("server.port", Int(port)))
+            let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
             let path = unsafe lent.pointee.forwarding.head.path
-            attributes.append(SpanAttribute("url.full", OwnToken.masked("\(scheme)://\(authority)\(path)")))
+            attributes.append(SpanAttribute("url.full", OwnToken.masked("\(scheme)://\(name):\(port)\(path)")))
         } else {
-            attributes.append(SpanAttribute("server.address", String(decoding: known.text, as: UTF8.self)))
+            let text = String(decoding: upstreams.directory.endpoints[index].text, as: UTF8.self)
+            attributes.append(SpanAttribute("server.address", text))
         }
-        attributes.append(SpanAttribute("network.protocol.version", known.transport.isHTTP2 ? "2" : "1.1"))
+        attributes.append(SpanAttribute("network.protocol.version", transport.isHTTP2 ? "2" : "1.1"))
         if number > 1 { attributes.append(SpanAttribute("http.request.resend_count", number - 1)) }
         let attempt = LoopTracing.Attempt(id: id, number: number, start: context.now, attributes: attributes)
         context.tracing.change(exchange) { $0.attempt = attempt }

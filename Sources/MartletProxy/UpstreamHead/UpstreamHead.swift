@@ -107,9 +107,9 @@ struct UpstreamHead: ~Copyable {
 
     /// The path in it, without the query.
     var path: String {
-        let target = unsafe buffer.bytes.prefix { $0 != 0x0D }.split(separator: 0x20, maxSplits: 2)
-        guard unsafe target.count > 1 else { return "" }
-        return unsafe String(decoding: target[1].prefix { $0 != 0x3F }, as: UTF8.self)
+        let line = unsafe buffer.bytes.prefix { $0 != 0x0D }
+        guard let space = unsafe line.firstIndex(of: 0x20) else { return "" }
+        return unsafe String(decoding: line[(space + 1)...].prefix { $0 != 0x20 && $0 != 0x3F }, as: UTF8.self)
     }
 }
 

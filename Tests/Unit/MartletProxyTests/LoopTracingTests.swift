@@ -106,4 +106,18 @@ import Testing
         let report = tracing.report
         #expect(Set(report.map(\.trace)) == ["b", "c"])
     }
+
+    @Test(
+        arguments: [
+            ("api.example", "api.example", nil), ("api.example:8080", "api.example", 8080), ("[::1]", "::1", nil),
+            ("[::1]:443", "::1", 443), ("", "", nil), (":", ":", nil), (":80", "", 80), ("a:", "a:", nil),
+            ("a:b", "a:b", nil),
+            ("a:80:", "a:80:", nil), ("a:b:1", "a:b", 1), ("[", "[", nil), ("]", "]", nil), ("[]", "", nil),
+            ("[a", "[a", nil),
+            ("a:99999999999999999999", "a:99999999999999999999", nil), ("é:1", "é", 1), ("[é]:-1", "é", -1),
+        ] as [(String, String, Int?)])
+    func `an authority has a host and perhaps a port`(authority: String, host: String, port: Int?) {
+        let found = RequestTracing.hostAndPort(authority)
+        #expect(found.host == host && found.port == port)
+    }
 }

@@ -42,6 +42,29 @@ import Testing
         #expect(last == 1)
     }
 
+    /// Bytes of every value at every position of texts of several lengths; what needs no escape is written without a parser.
+    @Test func `texts are escaped as everywhere`() {
+        func document(_ text: String) -> String {
+            let bytes = TraceDocument.bytes(of: [Self.trace(5, text: text)], from: .init(version: "1", instance: "i"))
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let template = document("TEXT")
+        for length in [0, 1, 2, 7, 8, 9, 15, 16, 17, 23, 40] {
+            for position in 0..<max(length, 1) {
+                for scalar in Array(0...0x82).compactMap({ Unicode.Scalar($0 as Int) }) + ["\u{FFFD}", "\u{10FFFF}"] {
+                    guard position == 0 || position == length - 1 || scalar.value % 3 == 0 || !scalar.isASCII else {
+                        continue
+                    }
+                    var text = String(repeating: "~", count: position)
+                    if length > 0 { text.unicodeScalars.append(scalar) }
+                    text += String(repeating: " ", count: max(length - position - 1, 0))
+                    let written = String(decoding: JSON.write(.string(text)), as: UTF8.self)
+                    #expect(document(text) == template.replacing("\"TEXT\"", with: written))
+                }
+            }
+        }
+    }
+
     @Test func `the document is what OTLP says, with 64-bit numbers as texts`() throws {
         let text = "/a\"\\\n\u{7F}é"
         let bytes = TraceDocument.bytes(
