@@ -98,13 +98,14 @@ extension Authenticator {
     /// - Parameter isDecisionCached: the route's decision is cached for as long as the credential is valid. Where no
     ///   other route uses the same providers, the principal would never be looked up.
     mutating func cachePrincipal(
-        _ verified: VerifiedPrincipal, _ form: CredentialForm, key: UnsafeBufferPointer<UInt8>, route: Int,
-        isDecisionCached: Bool, at time: LoopTime
+        _ verified: VerifiedPrincipal, _ presented: PresentedCredential, route: Int, isDecisionCached: Bool,
+        at time: LoopTime
     ) {
+        let form = presented.form
         let isUseful = form != .direct || !isDecisionCached || rules.isShared[Int(rules.routes[route].plan)]
-        guard isUseful, verified.expires > time.unix else { return }
+        guard isUseful, !presented.isSingleUse, verified.expires > time.unix else { return }
         unsafe principals.insert(
-            key, scope: principalScope(form, route), expires: verified.expires, now: time.unix,
+            presented.key, scope: principalScope(form, route), expires: verified.expires, now: time.unix,
             attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: verified,
             weight: verified.principal.weight)
     }

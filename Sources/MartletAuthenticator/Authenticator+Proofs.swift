@@ -24,8 +24,7 @@ extension Authenticator {
         }
         guard let binding, credential.proof != .held else { return .held }
         if !isCached {
-            unsafe cachePrincipal(
-                verified, presented.form, key: presented.key, route: route, isDecisionCached: false, at: time)
+            cachePrincipal(verified, presented, route: route, isDecisionCached: false, at: time)
         }
         return .needed(ProofRequest(binding, verified, presented.location(route)))
     }

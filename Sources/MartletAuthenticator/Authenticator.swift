@@ -188,10 +188,7 @@ package struct Authenticator: ~Copyable {
         case .needed(let request): return .unproven(request)
         }
         guard let provider = provider(of: verified.principal, route) else {
-            if !isCached {
-                unsafe cachePrincipal(
-                    verified, form, key: presented.key, route: route, isDecisionCached: false, at: time)
-            }
+            if !isCached { cachePrincipal(verified, presented, route: route, isDecisionCached: false, at: time) }
             identityBlock.removeAll()
             identityBlock.writeNames(of: verified.principal, rules)
             return unsafe .rejected(
@@ -211,7 +208,7 @@ package struct Authenticator: ~Copyable {
         identityBlock.writeNames(of: verified.principal, rules)
         var entry: Int32 = -1
         // What is bound is decided each time: a cached decision would not ask for the proof.
-        if expires > time.unix, binding == nil {
+        if expires > time.unix, binding == nil, !presented.isSingleUse {
             entry = unsafe decisions.insert(
                 presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
                 attachment: unsafe identityBlock.bytes,
@@ -221,8 +218,7 @@ package struct Authenticator: ~Copyable {
         }
         if !isCached {
             let isDecisionCached = entry >= 0 && expires >= verified.expires
-            unsafe cachePrincipal(
-                verified, form, key: presented.key, route: route, isDecisionCached: isDecisionCached, at: time)
+            cachePrincipal(verified, presented, route: route, isDecisionCached: isDecisionCached, at: time)
         }
         guard denial < 0 else { return unsafe denied(denial, identityBlock.bytes) }
         credential.bind(

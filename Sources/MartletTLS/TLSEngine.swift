@@ -216,7 +216,7 @@ extension TLSEngine {
 
     private mutating func decrypt(into plaintext: inout ByteBuffer) throws(TLSError) {
         while true {
-            ERR_clear_error()
+            ErrorQueue.clear()
             let ssl = unsafe self.ssl
             let waiting = unsafe max(Int(SSL_pending(ssl)), memory.pointee.inputCount)
             var status: Int32 = 0
@@ -243,7 +243,7 @@ extension TLSEngine {
         guard let base = plaintext.baseAddress else { return }
         var offset = 0
         while offset < plaintext.count {
-            ERR_clear_error()
+            ErrorQueue.clear()
             let count = Int32(clamping: plaintext.count - offset)
             let written = unsafe SSL_write(ssl, base + offset, count)
             guard written > 0 else { throw fail(.tlsProtocolError, "TLS write") }

@@ -10,6 +10,7 @@ ALLOCATORS = re.compile(r"(_mid_memalign|posix_memalign|aligned_alloc|memalign|v
 REFERENCES = re.compile(r"swift_(retain|release|bridgeObjectRetain|bridgeObjectRelease)(_n)?$")
 ACCESSES = re.compile(r"swift_(beginAccess|endAccess)$")
 WAITS = re.compile(r"epoll_wait$")
+LOOP_THREAD = re.compile(r"\$s12MartletProxy9EventLoopV3run")
 LOG_THREAD = re.compile(r"\$s13MartletServer7LogSinkC4work")
 
 COST = re.compile(r"[+\-*\d]")

@@ -248,7 +248,8 @@ def counts(profiles):
 
     Other threads do periodic work, which is independent of requests.
     """
-    loop = max(profiles, key=lambda profile: profile.instructions)
+    # The loop of requests, not that of the admin listener.
+    loop = max((one for one in profiles if one.touches(counting.LOOP_THREAD)), key=lambda profile: profile.instructions)
     writers = [one for one in profiles if one is not loop and one.touches(counting.LOG_THREAD)]
     whole = sum(writers, loop)
     return Counts(
