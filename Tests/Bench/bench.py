@@ -8,7 +8,6 @@ import statistics
 import time
 
 import candidates
-import install
 from generators import Generator
 from machine import Failed, Processes, Usage, run
 from tokens import Tokens
@@ -40,7 +39,6 @@ class Bench:
         """Prepares what every row needs, and starts the origin."""
         self.tokens = Tokens(KEPT / "tokens")
         self.load = Generator(self.work, self.tokens)
-        self.envoy, self.envoy_reason = install.envoy(KEPT)
         self.certificate, self.certificate_key = self.work / "tls.crt.pem", self.work / "tls.key.pem"
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
              "-subj", "/CN=localhost", "-keyout", self.certificate_key, "-out", self.certificate])

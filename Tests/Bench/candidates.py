@@ -1,4 +1,4 @@
-"""The candidates other than the verifying peers: Martlet, and nginx and HAProxy as plain proxies.
+"""Martlet, and nginx, HAProxy and the bare proxy in C as plain proxies; `proxies.py` has further ones.
 
 Each has one worker on one core, and keeps its connections to the origin alive. Only Martlet writes an access log, as it always
 does. Where a peer has several settings for large bodies there is a candidate for each.
@@ -47,9 +47,10 @@ def nginx_head(folder):
 
 
 def start_origin(bench):
-    """The upstream of all candidates: responses of several sizes, a sink, an echo of the identity, the issuer's keys."""
+    """The upstream of all candidates: responses of several sizes, a sink, an echo of the identity, the issuer's keys, and
+    counts of connections."""
     folder = bench.work / "origin"
-    bench.origin, bench.origin_socket = free_port(), folder / "origin.sock"
+    bench.origin, bench.origin_framed, bench.origin_socket = free_port(), free_port(), folder / "origin.sock"
     for name, size in {"0k": 0, "64k": 65536, "1m": 1 << 20}.items():
         (folder / "www").mkdir(parents=True, exist_ok=True)
         (folder / "www" / name).write_bytes(b"x" * size)
@@ -64,6 +65,7 @@ http {{
   {http} open_file_cache max=100; open_file_cache_valid 1h; sendfile on; tcp_nopush on;
   server {{
     listen 127.0.0.1:{bench.origin} backlog=4096; listen unix:{bench.origin_socket} backlog=4096;
+    listen 127.0.0.1:{bench.origin_framed} http2 backlog=4096;
     root {folder}/www;
     location = /1k {{ default_type application/json; return 200 '{document}'; }}
     location = /sink {{
@@ -71,6 +73,7 @@ http {{
       proxy_pass_request_body off; proxy_set_header Content-Length "";
     }}
     location = /echo {{ return 200 "$http_x_auth_subject\\n"; }}
+    location = /connections {{ stub_status; }}
   }}
 }}
 """)

@@ -42,11 +42,11 @@ class Generator:
         return count
 
     def h2load(self, url, seconds, token, connections=4, streams=100):
-        """The same over HTTP/2.
+        """The same over HTTP/2, or over HTTP/1.1 where each connection has one request at a time.
 
         :returns: the number of completed requests."""
         said = run(on_load_core([
-            "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}",
+            "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}", *(["--h1"] if streams == 1 else []),
             "-H", f"authorization: Bearer {token}", url]))
         counts = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", said)
         codes = re.search(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", said)

@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 
+import install
 from candidates import NGINX_MODULES, Candidate, haproxy, nginx
 from machine import CANDIDATE_CORE, Failed, Unavailable, free_port
 from tokens import AUDIENCE, ISSUER, KEY_ID
@@ -54,8 +55,7 @@ def haproxy_jwt(bench):
 
 def envoy(bench):
     """Envoy with `jwt_authn` and its cache of tokens."""
-    if bench.envoy is None:
-        raise Unavailable(bench.envoy_reason)
+    program = install.proxy("envoy")
     port, path = free_port(), bench.work / "envoy.json"
     kind = "type.googleapis.com/envoy.extensions"
     verification = {
@@ -94,7 +94,7 @@ def envoy(bench):
             "load_assignment": {"cluster_name": "origin", "endpoints": [
                 {"lb_endpoints": [{"endpoint": {"address": address(bench.origin)}}]}]}}],
     }}))
-    command = [bench.envoy, "-c", path, "--concurrency", 1, "--disable-hot-restart", "--log-level", "warning"]
+    command = [program, "-c", path, "--concurrency", 1, "--disable-hot-restart", "--log-level", "warning"]
     process = bench.processes.start("envoy", command, CANDIDATE_CORE)
     bench.processes.await_port(process, port)
     return Candidate("Envoy jwt_authn", process, {"http": port})

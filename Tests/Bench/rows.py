@@ -24,6 +24,8 @@ ALL = {
     "checks": rows_cpu.checks,
     "tls": rows_cpu.tls,
     "http2": rows_cpu.http2,
+    "forward2": rows_cpu.forward2,
+    "opened": rows_process.opened,
     "idle": rows_process.idle,
     "loops": rows_counts.loops,
     "flat": rows_process.flat,

@@ -1,12 +1,14 @@
 """The rows that count CPU for each request."""
 
+import dataclasses
 import json
 import statistics
 
 import candidates
+import proxies
 from bench import best_of, get, ratios
 from candidates import MANY, haproxy, haproxy_spliced, martlet, nginx, nginx_unbuffered
-from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, Unavailable, free_port, run
 from row import Row, microseconds
 
 UNSEEN = 8000
@@ -25,30 +27,56 @@ def compare(title, figures, peers, bar):
 
 def saturated(bench, group, url, **options):
     """CPU of each candidate of a group under wrk, after a warm-up."""
+    # A second more for each thousand connections: that many are opened in every load.
+    more = options.get("connections", 0) // 1000
     for candidate in group:
-        bench.load.wrk(url(candidate), 1, **options)
+        bench.load.wrk(url(candidate), 1 + more, **options)
     return bench.interleaved(
-        group, lambda candidate: bench.cpu(candidate, lambda: bench.load.wrk(url(candidate), bench.seconds, **options)))
+        group,
+        lambda candidate: bench.cpu(candidate, lambda: bench.load.wrk(url(candidate), bench.seconds + more, **options)))
+
+
+def join(bench, group, starts, load):
+    """Starts further peers, puts those that serve a first load into the group, and returns why the others do not."""
+    absent = {}
+    for name, start in starts.items():
+        try:
+            candidate = start(bench)
+            load(candidate, 1)
+            group.append(candidate)
+        except (Failed, Unavailable, OSError) as error:
+            absent[name] = str(error)
+    return absent
+
+
+def beside(figures, names, absent, mark=""):
+    """A row for each further peer, with the reason where it is absent."""
+    mine = figures["Martlet"]
+    for name in names:
+        yield Row(f"· beside {name}{mark}", microseconds(mine), microseconds(figures[name]), ratios(mine, figures[name]))
+    for name, why in absent.items():
+        yield Row(f"· beside {name}{mark}", "–", why)
 
 
 def known(bench):
     """One token that is in every cache, all candidates."""
-    group = [martlet(bench), nginx(bench), haproxy(bench)]
-    for name, start in bench.peers.items():
-        group.append(start(bench))
-    try:
-        figures = saturated(bench, group, lambda candidate: candidate.url(), token=bench.tokens.one())
-    finally:
-        bench.stop(*group)
-    rows = [compare("one known token: CPU per request", figures, ["nginx"], 0.70)]
-    for candidate in group[2:]:
-        ratio = ratios(figures["Martlet"], figures[candidate.name])
-        mark = ", verifying" if candidate.verifies or candidate.name in bench.peers else ""
-        rows.append(Row(
-            f"· beside {candidate.name}{mark}", microseconds(figures["Martlet"]), microseconds(figures[candidate.name]), ratio))
-    rows += [Row(f"· beside {name}, verifying", "–", why) for name, why in bench.absent.items() if name != "Martlet"]
+    group, token = [martlet(bench), nginx(bench), haproxy(bench)], bench.tokens.one()
+
+    def load(candidate, seconds):
+        return bench.load.wrk(candidate.url(), seconds, token=token)
+
+    for candidate in group:
+        load(candidate, 1)
+    absent = join(bench, group, proxies.TODAY, load)
+    failed = join(bench, group, bench.peers, load)
+    figures = bench.interleaved(group, lambda candidate: bench.cpu(candidate, lambda: load(candidate, bench.seconds)))
     bench.by_candidate = {name: statistics.median(values) for name, values in figures.items()}
-    return rows
+    failed |= {name: why for name, why in bench.absent.items() if name != "Martlet"}
+    return [
+        compare("one known token: CPU per request", figures, ["nginx"], 0.70),
+        *beside(figures, [name for name in figures if name in ("HAProxy", *proxies.TODAY)], absent),
+        *beside(figures, [name for name in figures if name in bench.peers], failed, ", verifying"),
+    ]
 
 
 def asking_nginx(bench, name, port):
@@ -241,16 +269,68 @@ def tls(bench):
 
 def http2(bench):
     """HTTP/2 with 100 streams on each connection, in clear text and over TLS."""
-    group, rows = [martlet(bench), nginx(bench)], []
+    return [
+        *framed(bench, "HTTP/2, 100 streams", "h2c"), *framed(bench, "HTTP/2 over TLS 1.3, 100 streams", "h2tls")]
+
+
+def framed(bench, title, listener):
+    group, token = [martlet(bench), nginx(bench)], bench.tokens.one()
+
+    def load(candidate, seconds):
+        return bench.load.h2load(candidate.url(listener=listener), seconds, token)
+
+    for candidate in group:
+        load(candidate, 1)
+    absent = join(bench, group, proxies.HTTP2, load)
     try:
-        for title, listener in (("HTTP/2, 100 streams", "h2c"), ("HTTP/2 over TLS 1.3, 100 streams", "h2tls")):
-            def load(candidate, seconds):
-                return bench.load.h2load(candidate.url(listener=listener), seconds, bench.tokens.one())
-            for candidate in group:
-                load(candidate, 1)
-            figures = bench.interleaved(
-                group, lambda candidate: bench.cpu(candidate, lambda: load(candidate, bench.seconds)))
-            rows.append(compare(f"{title}: CPU per request", figures, ["nginx"], 0.85))
+        figures = bench.interleaved(group, lambda candidate: bench.cpu(candidate, lambda: load(candidate, bench.seconds)))
     finally:
-        bench.stop(*group)
+        bench.stop_candidates()
+    return [
+        compare(f"{title}: CPU per request", figures, ["nginx"], 0.85),
+        *beside(figures, [name for name in figures if name in proxies.HTTP2], absent),
+    ]
+
+
+FORWARDED = 64
+
+
+def forward2(bench):
+    """The same number of requests at a time over HTTP/1.1 and over HTTP/2, from clients and to the upstream, at Martlet."""
+    gateways = {"HTTP/1.1": martlet(bench), "h2c": martlet(
+        bench, "Martlet to h2c", endpoint=f"h2c://127.0.0.1:{bench.origin_framed}")}
+    group, token = [], bench.tokens.one()
+    for protocol, connections in (("HTTP/1.1", FORWARDED), ("HTTP/2", 4)):
+        for upstream, gateway in gateways.items():
+            group.append(Forwarding(f"{protocol} to {upstream}", gateway, connections))
+
+    def load(forwarding, seconds):
+        return bench.load.h2load(
+            forwarding.gateway.url(), seconds, token, forwarding.connections, FORWARDED // forwarding.connections)
+
+    try:
+        for forwarding in group:
+            load(forwarding, 1)
+        figures = bench.interleaved(
+            group, lambda forwarding: bench.cpu(forwarding.gateway, lambda: load(forwarding, bench.seconds)))
+    finally:
+        bench.stop(*gateways.values())
+    plain, framed = figures["HTTP/1.1 to HTTP/1.1"], figures["HTTP/2 to h2c"]
+    ratio = ratios(framed, plain)
+    rows = [Row(
+        "forwarded over HTTP/2 to h2c: CPU per request", microseconds(framed), f"HTTP/1.1 to HTTP/1.1 {microseconds(plain)}",
+        ratio, "≤ 1.30 × HTTP/1.1 to HTTP/1.1", ratio[0] <= 1.3, figures=figures)]
+    for name in ("HTTP/2 to HTTP/1.1", "HTTP/1.1 to h2c"):
+        rows.append(Row(
+            f"· {name}", microseconds(figures[name]), f"HTTP/1.1 to HTTP/1.1 {microseconds(plain)}",
+            ratios(figures[name], plain)))
     return rows
+
+
+@dataclasses.dataclass
+class Forwarding:
+    """A gateway, and how it is requested: one stream for each connection is HTTP/1.1."""
+
+    name: str
+    gateway: candidates.Candidate
+    connections: int

@@ -1,6 +1,9 @@
-"""The rows about the process: its memory, and its start time."""
+"""The rows about the process: its memory, its connections, and its start time."""
 
+import concurrent.futures
+import http.client
 import os
+import re
 import resource
 import socket
 import statistics
@@ -12,6 +15,9 @@ from row import Row
 from rows_cpu import SESSION, start_redis
 
 IDLE = 10_000
+BUSY = (64, 200, 400, 1000)
+# Seconds.
+OPENING = 5
 STARTS = 11
 ALL_TOKENS = 100_000
 MEBIBYTE = 1 << 20
@@ -70,6 +76,55 @@ def idle_memory(bench, candidate):
     finally:
         for client in clients:
             client.close()
+
+
+def opened(bench):
+    """Upstream connections that are opened while the same number of clients is busy all the time, after the first second."""
+    rows = []
+    builds = {"Martlet": None, **({"the other build": bench.options.beside.resolve()} if bench.options.beside else {})}
+    for clients in BUSY:
+        figures, served = {}, {}
+        for name, binary in builds.items():
+            gateway = martlet(bench, name, binary=binary)
+            try:
+                figures[name], served[name] = opened_by(bench, gateway, clients)
+            finally:
+                bench.stop(gateway)
+        mine, other = figures["Martlet"], figures.get("the other build")
+        rows.append(Row(
+            f"{clients:,} busy clients: upstream connections opened in {OPENING} s", f"{mine:,}",
+            "–" if other is None else f"the other build {other:,}", bar="0", met=mine == 0,
+            note="for " + ", ".join(f"{count:,} requests of {name}" for name, count in served.items()),
+            figures={name: [count] for name, count in figures.items()}))
+    return rows
+
+
+def opened_by(bench, gateway, clients):
+    """How many connections the origin accepts, and how many requests it gets."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        load = pool.submit(
+            bench.load.wrk, gateway.url(), OPENING + 2, token=bench.tokens.one(), connections=clients)
+        # The question's own connection is kept, so it is not among those that are opened.
+        asking = http.client.HTTPConnection("127.0.0.1", bench.origin, timeout=10)
+        try:
+            time.sleep(1)
+            accepted, requests = origin_counts(asking)
+            time.sleep(OPENING)
+            accepted, requests = (after - before for after, before in zip(origin_counts(asking), (accepted, requests)))
+        finally:
+            asking.close()
+            load.result()
+    return accepted, requests - 1
+
+
+def origin_counts(asking):
+    """The origin's counts of connections and of requests since its start."""
+    asking.request("GET", "/connections")
+    said = asking.getresponse().read().decode()
+    numbers = re.search(r"^ *(\d+) (\d+) (\d+) *$", said, re.MULTILINE)
+    if not numbers:
+        raise Failed(f"the origin does not count: {said[:100]!r}")
+    return int(numbers.group(1)), int(numbers.group(3))
 
 
 def flat(bench):
