@@ -2,18 +2,16 @@
 
 import fcntl
 import http.client
-import pathlib
 import shutil
 import statistics
 import time
 
 import candidates
+import publication
 from generators import Generator
 from machine import Failed, Processes, Usage, run
+from publication import KEPT
 from tokens import Tokens
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-KEPT = ROOT / ".bench"
 
 
 class Bench:
@@ -22,6 +20,8 @@ class Bench:
     def __init__(self, options):
         self.rounds, self.seconds, self.options = options.rounds, options.seconds, options
         self.binary = options.binary
+        # Of the start: what is committed during a run is not what is measured.
+        self.source = publication.source_of(self.binary, options.is_built)
         self.work = KEPT / "work"
         self.table = []
         self.peers, self.absent, self.by_candidate, self.by_percentile, self.by_connections = {}, {}, {}, {}, {}

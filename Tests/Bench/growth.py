@@ -10,7 +10,7 @@ import statistics
 
 from candidates import martlet
 from machine import Failed
-from report import table
+from publication import table
 from rows_counts import Counted
 from rows_cpu import SESSION, start_redis
 from tokens import AUDIENCE

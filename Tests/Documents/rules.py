@@ -78,8 +78,6 @@ RULES = [
     Rule("Benchmarks.md", "make bench", excuse="takes minutes to half an hour, and is meaningful only on an idle machine"),
     Rule("Benchmarks.md", "make floods", excuse="takes a minute to half an hour, and is a separate step in .ci/run"),
     Rule("Benchmarks.md", "make load", asks=True, prints="requests in"),
-    Rule("Benchmarks.md", "valgrind", excuse="a release build under callgrind; Tests/Counts runs one so"),
-    Rule("Benchmarks.md", "callgrind_annotate", excuse="reads the output of the previous command"),
     Rule("Operations.md", "martlet init", is_apart=True),
     Rule("Operations.md", "martlet check --config config.yaml --online", prints="ok"),
     Rule("Operations.md", "martlet check config.yaml", prints="ok"),

@@ -17,6 +17,7 @@ from binaries import check_binaries
 from documents import check_documents, check_prose, listed
 from limits import check_request_path, check_types
 from modules import ENFORCED, is_enforced, module_of
+from published import check_published
 from reasons import check_reasons
 from rules import check_package
 from swift_source import SwiftSource
@@ -62,6 +63,7 @@ def main(arguments):
     findings += check_binaries(ROOT)
     findings += check_documents(ROOT)
     findings += check_reasons(ROOT, listed(ROOT))
+    findings += check_published(ROOT)
     findings += [one for one in newer if is_enforced(one[2], one[0])]
     return print_findings(findings)
 

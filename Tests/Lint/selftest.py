@@ -12,6 +12,7 @@ import calls
 import documents
 import limits
 import modules
+import published
 import reasons
 import structure
 from rules import check_package
@@ -226,6 +227,52 @@ def reasons_fail(folder):
     ]
     if found != expected:
         yield f"reasons: reported {found}"
+
+
+COUNTED = {
+    "apple": {"instructions": 1000, "allocations": 0.0}, "tls": {"instructions": 20000, "allocations": 7.0},
+    "cors": {"instructions": 2000, "allocations": 6.0}, "new": {"instructions": 1, "allocations": 0.0},
+}
+PUBLISHED = """| Row | Martlet |
+|---|---|
+| one | 5 |
+
+| Scenario | User instructions | Allocations |
+|---|---|---|
+| apple | 1,030 | 0.1 |
+| tls | 19,300 | 7.2 |
+| cors | 2,000 | 5.7 |
+| old | 3 | 0 |
+
+| Candidate | Result |
+|---|---|
+| tls | verifies |
+"""
+PUBLISHED_PAGE = """It has 1,020 user instructions, **1,100 user
+instructions**, 19,900 user instructions (`tls`), 1,000 user instructions (`tls`), 1,000 user instructions (`none`),
+900 instructions, 980 条用户指令，960 条用户态指令。
+"""
+
+
+def published_fails(folder):
+    for name in (published.RESULTS, published.THRESHOLDS, *published.PAGES):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(PUBLISHED_PAGE if name == "README.md" else "", encoding="utf-8")
+    (folder / published.RESULTS).write_text(PUBLISHED, encoding="utf-8")
+    (folder / published.THRESHOLDS).write_text(json.dumps(COUNTED), encoding="utf-8")
+    found = [(file, line, text.split("; ")[0]) for file, line, rule, text in published.check_published(folder)]
+    expected = [
+        (published.RESULTS, 8, f"tls: User instructions 19,300, but {published.THRESHOLDS} has 20000"),
+        (published.RESULTS, 9, f"cors: Allocations 5.7, but {published.THRESHOLDS} has 6.0"),
+        (published.RESULTS, 10, f"{published.THRESHOLDS} has no scenario 'old'"),
+        (published.RESULTS, 1, f"scenario 'new' of {published.THRESHOLDS} is missing"),
+        *(("README.md", line, f"{number} user instructions of '{scenario}', but {published.THRESHOLDS} has {figure}")
+          for line, number, scenario, figure in (
+              (1, "1,100", "apple", 1000), (2, "1,000", "tls", 20000), (2, "1,000", "none", None),
+              (3, "960", "apple", 1000))),
+    ]
+    if found != expected:
+        yield f"published-counts: reported {found}"
 
 
 WORDS = [
@@ -482,7 +529,7 @@ def main():
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
     with tempfile.TemporaryDirectory() as name:
         failures += documents_fail(pathlib.Path(name))
-        for check in (reasons_fail, widths_fail, words_fail, limits_fail, calls_fail, gate_fails, modules_fail):
+        for check in (reasons_fail, published_fails, widths_fail, words_fail, limits_fail, calls_fail, gate_fails, modules_fail):
             failures += check(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")
