@@ -5,7 +5,7 @@ package import MartletTLS
 package import MartletTraffic
 
 /// An upstream, as the loops use it.
-package struct Upstream: Sendable {
+@safe package struct Upstream: Sendable {
     package let name: String
     /// The endpoints as they stand in the file.
     package let members: [EndpointConfiguration]
@@ -27,6 +27,8 @@ package struct Upstream: Sendable {
     package let counters: UpstreamCounters?
     /// Whether requests are counted. A flag, because nothing retains it.
     package let isCounted: Bool
+    /// That of the counters, where retries are bounded by it.
+    package let retryBudget: Unmanaged<RetryBudget>?
 
     /// The addresses of its endpoints.
     package var endpoints: [EndpointAddress] { members.map(\.address.value) }
@@ -49,6 +51,8 @@ package struct Upstream: Sendable {
         policies = configuration.policies
         carriesUpgrades = configuration.transport.version == .http1
         traffic = TrafficPolicy(configuration)
+        let budget = traffic.retries == nil ? nil : counters?.budget
+        unsafe retryBudget = budget.map { unsafe .passUnretained($0) }
         breaker = configuration.policies.breaker.flatMap { policy in counters.map { Breaker(policy, $0) } }
     }
 }

@@ -18,9 +18,8 @@ extension RequestForwarder {
                 return false
             }
         }
-        if loop.upstreams.directory.clusters[Int(cluster)].upstream.traffic.retries != nil {
-            loop.upstreams.directory.clusters[Int(cluster)].upstream.counters?.budget.countRequest(at: loop.now)
-        }
+        let budget = unsafe loop.upstreams.directory.clusters[Int(cluster)].upstream.retryBudget
+        unsafe budget?._withUnsafeGuaranteedRef { $0.countRequest(at: loop.now) }
         return true
     }
 

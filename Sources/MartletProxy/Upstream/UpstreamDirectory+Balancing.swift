@@ -20,11 +20,10 @@ extension UpstreamDirectory {
     ) -> EndpointIndex? {
         let position = Int(cluster)
         updateCandidates(of: cluster, now)
-        let traffic = clusters[position].upstream.traffic
         let avoided = avoiding.isNone ? nil : clusters[position].members.firstIndex(of: avoiding)
         let chosen = clusters[position].balancer.choose(
-            traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided, panicThreshold: traffic.panicThreshold,
-            among: clusters[position].candidates)
+            clusters[position].upstream.traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided,
+            panicThreshold: clusters[position].upstream.traffic.panicThreshold, among: clusters[position].candidates)
         guard let chosen else { return leastEjected(cluster, avoiding: avoiding) }
         return clusters[position].members[chosen.position]
     }
