@@ -5,19 +5,20 @@ internal import MartletResponder
 
 /// Which pages of other origins may use a route, and the fields that tell browsers so (Fetch standard, CORS protocol).
 package final class CrossOriginRules: Sendable {
-    /// An origin, as bytes, and what responses tell its pages.
+    /// Where an origin stands in ``letters``, and what responses tell its pages, by its index into ``all``.
     private struct Named: Sendable {
-        let origin: [UInt8]
-        let fields: CrossOriginFields
+        let range: Range<Int>
+        let fields: Int
         /// `null` is an origin that names no page.
         let namesPage: Bool
-
-        func isOrigin(_ text: Span<UInt8>) -> Bool { text.isEqual(to: origin.span) }
     }
 
-    /// For the pages of every origin, where all are allowed.
-    private let any: CrossOriginFields?
+    /// What responses tell the pages of each origin that has a name; the first is for none.
+    private let all: [CrossOriginFields]
+    /// Whether the pages of every origin are allowed, to which the second of ``all`` belongs then.
+    private let allowsAny: Bool
     private let named: [Named]
+    private let letters: [UInt8]
     /// The origins below a domain.
     private let below: [(prefix: [UInt8], suffix: [UInt8])]
     /// The lines that each response to an allowed page has behind its origin.
@@ -32,18 +33,26 @@ package final class CrossOriginRules: Sendable {
         }
         let common = Array(lines.utf8)
         self.lines = common
-        any = configuration.origins.contains(.any) ? CrossOriginFields(allowing: Array("*".utf8).span, common) : nil
-        named = configuration.origins.compactMap { origin in
+        allowsAny = configuration.origins.contains(.any)
+        var all = [CrossOriginFields.refusing]
+        if allowsAny { all.append(CrossOriginFields(allowing: Array("*".utf8).span, common)) }
+        var named: [Named] = []
+        var letters: [UInt8] = []
+        for origin in configuration.origins {
             let text: String
             switch origin {
-            case .any, .subdomains: return nil
+            case .any, .subdomains: continue
             case .null: text = "null"
             case .exact(let name): text = name
             }
             let bytes = Array(text.utf8)
-            return Named(
-                origin: bytes, fields: CrossOriginFields(allowing: bytes.span, common), namesPage: origin != .null)
+            named.append(
+                Named(
+                    range: letters.count..<letters.count + bytes.count, fields: all.count, namesPage: origin != .null))
+            letters += bytes
+            all.append(CrossOriginFields(allowing: bytes.span, common))
         }
+        (self.all, self.named, self.letters) = (all, named, letters)
         below = configuration.origins.compactMap { origin in
             guard case .subdomains(let prefix, let suffix) = origin else { return nil }
             return (Array(prefix.utf8), Array(suffix.utf8))
@@ -67,18 +76,43 @@ package final class CrossOriginRules: Sendable {
 
     /// What the response to a request tells the page that sent it.
     package func fields(for fields: borrowing FieldList, _ bytes: Span<UInt8>) -> CrossOriginFields {
-        guard case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return .refusing }
-        if let any { return any }
+        let index = index(for: fields, bytes)
+        if index > 0 { return all[index] }
+        guard index < 0, case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return all[0] }
+        return CrossOriginFields(allowing: bytes.extracting(range.bounds), lines)
+    }
+
+    /// Lends what the response to a request tells the page that sent it.
+    @inline(__always)
+    package func withFields(
+        for fields: borrowing FieldList, _ bytes: Span<UInt8>, _ body: (CrossOriginFields) -> Void
+    ) {
+        let index = index(for: fields, bytes)
+        index < 0 ? body(self.fields(for: fields, bytes)) : body(all[index])
+    }
+
+    /// Which of ``all`` a request gets; −1 for a page below a domain, whose origin has no name.
+    private func index(for fields: borrowing FieldList, _ bytes: Span<UInt8>) -> Int {
+        guard case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return 0 }
+        if allowsAny { return 1 }
         let origin = bytes.extracting(range.bounds)
-        for index in named.indices where named[index].isOrigin(origin) { return named[index].fields }
-        return isBelow(origin) ? CrossOriginFields(allowing: origin, lines) : .refusing
+        for index in named.indices where isOrigin(origin, index) { return named[index].fields }
+        return isBelow(origin) ? -1 : 0
+    }
+
+    private func isOrigin(_ text: Span<UInt8>, _ index: Int) -> Bool {
+        let range = named[index].range
+        return unsafe letters.withUnsafeBufferPointer {
+            unsafe text.isEqual(to: UnsafeBufferPointer(rebasing: $0[range]).span)
+        }
     }
 
     /// The origin of a request as a list, if it is one that the rules name; neither `*` nor `null` names one.
     func namedOrigin(of fields: borrowing FieldList, _ bytes: Span<UInt8>) -> [String] {
         guard case .once(let range) = fields.occurrence(of: "origin", in: bytes) else { return [] }
         let origin = bytes.extracting(range.bounds)
-        let isNamed = isBelow(origin) || named.contains { $0.namesPage && $0.isOrigin(origin) }
+        var isNamed = isBelow(origin)
+        for index in named.indices where named[index].namesPage && isOrigin(origin, index) { isNamed = true }
         return isNamed ? [String(decoding: (0..<origin.count).map { origin[$0] }, as: UTF8.self)] : []
     }
 

@@ -3,7 +3,7 @@ internal import MartletDecisions
 internal import MartletResponder
 
 /// What an exchange keeps of its route until its response's head; few routes have any of it.
-struct ExchangeRouteRules {
+@safe struct ExchangeRouteRules {
     /// What happens to an exchange whose time has passed.
     enum Action: Equatable {
         /// Nothing: the response has begun.
@@ -21,6 +21,8 @@ struct ExchangeRouteRules {
     private(set) var responseFields: ResponseFieldRules?
     /// Kept when the exchange has ended, as the next one in its slot mostly has the same, and need not count it.
     private var crossOrigin: CrossOriginFields?
+    /// The same, to lend it without counting.
+    private var lent: Unmanaged<CrossOriginFields>?
     private var hasCrossOrigin = false
     /// When the response's head has to be there, in nanoseconds.
     private(set) var deadline = Int64.max
@@ -38,13 +40,16 @@ struct ExchangeRouteRules {
     /// Has the response tell a page of another origin what it may read.
     mutating func set(crossOrigin fields: CrossOriginFields) {
         hasCrossOrigin = true
-        if crossOrigin !== fields { crossOrigin = fields }
+        let new = unsafe Unmanaged.passUnretained(fields)
+        guard unsafe lent?.toOpaque() != new.toOpaque() else { return }
+        crossOrigin = fields
+        unsafe lent = new
     }
 
     /// Lends what the response tells a page of another origin, if the route has rules for them.
     @inline(__always)
     func withCrossOrigin(_ body: (CrossOriginFields) -> Void) {
-        if hasCrossOrigin, let crossOrigin { body(crossOrigin) }
+        if hasCrossOrigin { unsafe lent?._withUnsafeGuaranteedRef(body) }
     }
 
     /// The exchange has ended.

@@ -44,8 +44,8 @@ extension RequestRouter {
                 extras.contains(.responseFields) ? snapshot.routeRules[route].responseFields : nil, started: started,
                 timeout: timeout)
             guard extras.contains(.crossOrigin) else { return }
-            snapshot.routeRules[route].crossOrigin.map {
-                unsafe exchanges[exchange].response.rules.set(crossOrigin: $0.fields(for: head.fields, bytes.span))
+            unsafe snapshot.routeRules[route].crossOrigin?.withFields(for: head.fields, bytes.span) {
+                exchanges[exchange].response.rules.set(crossOrigin: $0)
             }
         }
         return true
