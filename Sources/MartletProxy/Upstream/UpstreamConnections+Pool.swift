@@ -1,4 +1,5 @@
 private import CLinux
+internal import MartletCore
 internal import MartletDecisions
 internal import MartletIO
 
@@ -69,8 +70,10 @@ extension UpstreamConnections {
         of cluster: ClusterIndex, to mailbox: Mailbox, _ context: inout LoopContext
     ) -> Bool {
         guard let idle = idleConnection(of: cluster) else { return false }
-        // One of HTTP/2 is closed, and the other loop opens its own: it has this loop's memory.
-        self[idle].kind == .http1 ? hand(idle, to: mailbox, &context) : close(idle, &context)
+        // One of HTTP/2 has this loop's memory, and one with unsent bytes of TLS waits for the kernel here: they are
+        // closed, and the other loop opens its own.
+        let isHanded = self[idle].kind == .http1 && self[idle].transport.output.isEmpty
+        isHanded ? hand(idle, to: mailbox, &context) : close(idle, &context)
         return true
     }
 

@@ -1,5 +1,6 @@
 import Glibc
 import MartletConfig
+import MartletCore
 import MartletDecisionsTesting
 import MartletIO
 import MartletTesting
@@ -107,6 +108,17 @@ import Testing
         ask(giver, by: taker)
         for server in servers { makeIdle(server, giver) }
         #expect(deliver(to: taker) == 2 && giver.idle().count == 2)
+        waiting.leave()
+    }
+
+    @Test func `a connection with unsent bytes makes room instead`() throws {
+        let (giver, taker) = (try bench(), try bench())
+        let server = openBusy(giver)
+        makeIdle(server, giver)
+        giver.run { $0.upstreams[server.upstream].transport.output.append("x") }
+        var waiting = waitSomewhere()
+        ask(giver, by: taker)
+        #expect(deliver(to: taker) == 0 && server.end.state == .closed && counters.connections.current == 0)
         waiting.leave()
     }
 
