@@ -128,7 +128,7 @@ let rooms: [Room] = [
         ]),
     Room(
         name: "MartletSession",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider"],
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "CZlib"],
         testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletIdentities",
@@ -283,6 +283,7 @@ let libraries: [Target] = [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
     .systemLibrary(name: "CLua", path: "Tests/World/CLua", providers: [.apt(["liblua5.1-0-dev"])]),
 ]

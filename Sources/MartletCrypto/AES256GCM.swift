@@ -1,4 +1,3 @@
-private import COpenSSL
 public import MartletCore
 
 /// AES-256 in Galois/Counter Mode (NIST SP 800-38D): authenticated encryption.
@@ -29,14 +28,15 @@ public enum AES256GCM {
     public static func open(_ sealed: [UInt8], with key: Secret, context: [UInt8]) -> Secret? {
         guard sealed.count >= overhead, key.count == keyLength else { return nil }
         let size = sealed.count - overhead
-        let cipher = Cipher(isSealing: false)
+        let cipher = AuthenticatedCipher(.aes256GCM, isSealing: false)
         var bytes = [UInt8](repeating: 0, count: size)
         let isGenuine = unsafe sealed.withUnsafeBufferPointer { sealed in
             unsafe bytes.withUnsafeMutableBufferPointer { output in
                 unsafe cipher.begin(key, nonce: UnsafeBufferPointer(rebasing: sealed[..<nonceLength]))
+                    && cipher.expect(UnsafeBufferPointer(rebasing: sealed[(nonceLength + size)...]))
                     && cipher.bind(context)
                     && cipher.process(UnsafeBufferPointer(rebasing: sealed[nonceLength..<(nonceLength + size)]), output)
-                    && cipher.check(UnsafeBufferPointer(rebasing: sealed[(nonceLength + size)...]))
+                    && cipher.finish()
             }
         }
         // Owned by a secret in any case, so that unauthenticated plaintext is wiped, too.
@@ -50,7 +50,7 @@ public enum AES256GCM {
         guard key.count == keyLength, nonce.count == nonceLength else {
             throw CryptoError(.cryptoFailure, "a key or nonce of AES-256-GCM has the wrong length")
         }
-        let cipher = Cipher(isSealing: true)
+        let cipher = AuthenticatedCipher(.aes256GCM, isSealing: true)
         var sealed = nonce + [UInt8](repeating: 0, count: bytes.count + tagLength)
         let isDone = unsafe bytes.withUnsafeBufferPointer { input in
             unsafe sealed.withUnsafeMutableBufferPointer { output in
@@ -63,75 +63,4 @@ public enum AES256GCM {
         guard isDone else { throw .draining(.cryptoFailure, "AES-256-GCM failed") }
         return sealed
     }
-}
-
-/// One operation of the cipher; leaves OpenSSL's error queue empty.
-@safe private struct Cipher: ~Copyable {
-    private let context: OpaquePointer?
-    private let isSealing: Bool
-
-    init(isSealing: Bool) {
-        unsafe context = EVP_CIPHER_CTX_new()
-        self.isSealing = isSealing
-    }
-
-    deinit {
-        // Wipes the key schedule.
-        unsafe EVP_CIPHER_CTX_free(context)
-        if !isSealing { ERR_clear_error() }
-    }
-
-    /// The nonce has GCM's default length.
-    func begin(_ key: Secret, nonce: UnsafeBufferPointer<UInt8>) -> Bool {
-        key.withBytes { key in
-            unsafe key.withUnsafeBufferPointer { key in
-                unsafe EVP_CipherInit_ex2(
-                    context, FetchedCipher.aes256GCM.pointer, key.baseAddress, nonce.baseAddress, isSealing ? 1 : 0, nil
-                ) == 1
-            }
-        }
-    }
-
-    func bind(_ bytes: [UInt8]) -> Bool {
-        guard !bytes.isEmpty else { return true }
-        var written: Int32 = 0
-        return unsafe bytes.withUnsafeBufferPointer { bytes in
-            unsafe EVP_CipherUpdate(context, nil, &written, bytes.baseAddress, Int32(clamping: bytes.count)) == 1
-        }
-    }
-
-    /// - Parameter output: at least as long as the input.
-    func process(_ input: UnsafeBufferPointer<UInt8>, _ output: UnsafeMutableBufferPointer<UInt8>) -> Bool {
-        guard !input.isEmpty else { return true }
-        guard let count = Int32(exactly: input.count) else { return false }
-        var written: Int32 = 0
-        return unsafe EVP_CipherUpdate(context, output.baseAddress, &written, input.baseAddress, count) == 1
-            && written == count
-    }
-
-    func check(_ tag: UnsafeBufferPointer<UInt8>) -> Bool {
-        var written: Int32 = 0
-        var scratch: UInt8 = 0
-        return unsafe EVP_CIPHER_CTX_ctrl(
-            context, EVP_CTRL_AEAD_SET_TAG, Int32(clamping: tag.count),
-            UnsafeMutableRawPointer(mutating: tag.baseAddress)
-        ) == 1 && EVP_CipherFinal_ex(context, &scratch, &written) == 1
-    }
-
-    func finish(_ tag: UnsafeMutableBufferPointer<UInt8>) -> Bool {
-        var written: Int32 = 0
-        var scratch: UInt8 = 0
-        return unsafe EVP_CipherFinal_ex(context, &scratch, &written) == 1
-            && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(AES256GCM.tagLength), tag.baseAddress) == 1
-    }
-}
-
-/// The cipher's implementation, fetched once, because a lookup costs more than sealing a record.
-///
-/// Unchecked because the pointer is not `Sendable`: a fetched cipher is immutable and thread-safe.
-@safe private final class FetchedCipher: @unchecked Sendable {
-    static let aes256GCM = FetchedCipher()
-    let pointer: OpaquePointer?
-
-    private init() { unsafe pointer = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) }
 }

@@ -21,7 +21,7 @@ struct ClaimsSeal {
     }
 
     private func key(_ salt: SealSalt) -> Secret {
-        salt.derive(from: Secret(subject), purpose: Array("martlet account claims".utf8), length: AES256GCM.keyLength)
+        salt.derive(from: Secret(subject), purpose: Array("martlet account claims".utf8), length: AES256SIV.keyLength)
     }
 
     func seal(_ claims: VersionedClaims) throws(CryptoError) -> [UInt8] {
@@ -33,7 +33,10 @@ struct ClaimsSeal {
         if claims.isDisabled { document["disabled"] = true }
         let plain = JSON.write(document)
         let version = Array(String(claims.version).utf8)
-        return version + [0x20] + (try AES256GCM.seal(plain, with: key(sealing.own), context: Self.context(version)))
+        guard let short = ShortForm.claims.pack(plain) else {
+            throw CryptoError(.cryptoFailure, "the claims of an account are too long")
+        }
+        return version + [0x20] + (try AES256SIV.seal(short, with: key(sealing.own), context: Self.context(version)))
     }
 
     /// Opens a stored value; `nil` if it is not authentic.
@@ -41,13 +44,14 @@ struct ClaimsSeal {
         guard let space = stored.firstIndex(of: 0x20), let number = StoredClaims.version(of: stored) else { return nil }
         let version = Array(stored[..<space])
         let opened = sealing.first {
-            AES256GCM.open(Array(stored[(space + 1)...]), with: key($0), context: Self.context(version))
+            AES256SIV.open(Array(stored[(space + 1)...]), with: key($0), context: Self.context(version))
         }
-        guard let plain = opened else {
+        guard let opened else {
             sealing.rejected()
             return nil
         }
-        guard let object = plain.withBytes({ try? JSON.parse($0, limits: Self.limits) })?.object,
+        guard let plain = ShortForm.claims.unpack(opened),
+            let object = plain.withBytes({ try? JSON.parse($0, limits: Self.limits) })?.object,
             let account = object["account"]?.object, let identities = object["identities"]?.object
         else { return nil }
         var claims = AccountClaims(account: account)

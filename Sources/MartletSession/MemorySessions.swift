@@ -8,7 +8,7 @@ package final class MemorySessions: SessionBackend {
         var sessions: [[UInt8]: SessionState] = [:]
         /// The key hashes of each subject's sessions, oldest first; may include sessions that have ended.
         var subjects: [[UInt8]: [[UInt8]]] = [:]
-        /// The claims of subjects' accounts, by the subject's name.
+        /// The claims of subjects' accounts, by the subject's key.
         var claims: [[UInt8]: StoredClaims] = [:]
         var bytes = 0
         /// How many sessions were inserted.
@@ -38,7 +38,7 @@ package final class MemorySessions: SessionBackend {
     package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
         var state = SessionState(session)
         let (hasRoom, inserted): (Bool, Insertion) = content.withLock { content in
-            let live = content.live(session.subject.name, at: time)
+            let live = content.live(session.subject.whole, at: time)
             let surplus = SessionApplication.surplus(of: live, count: live.count &- session.limit &+ 1) {
                 content.sessions[$0]?.applicationHash == session.applicationHash
             }
@@ -50,9 +50,9 @@ package final class MemorySessions: SessionBackend {
             content.insertions &+= 1
             state.order = content.insertions
             content.sessions[session.sessionKey.keyHash] = state
-            content.subjects[session.subject.name, default: []].append(session.sessionKey.keyHash)
+            content.subjects[session.subject.whole, default: []].append(session.sessionKey.keyHash)
             content.bytes += state.cost
-            let claims = session.readsClaims ? content.claims[session.subject.name] : nil
+            let claims = session.readsClaims ? content.claims[session.subject.whole] : nil
             return (true, .inserted(ended: ended, claimsVersion: claims?.version))
         }
         guard hasRoom else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
@@ -79,15 +79,15 @@ package final class MemorySessions: SessionBackend {
         _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64]? {
         let stored: (hasRoom: Bool, changed: [UInt64]?) = content.withLock { content in
-            let known = content.claims[subject.name]
+            let known = content.claims[subject.whole]
             guard known.map({ $0.version <= claims.version }) ?? true else { return (true, nil) }
             if known == nil, content.claims.count >= maximumSessions { content.removeUnusedClaims() }
             guard known != nil || content.claims.count < maximumSessions else { return (false, nil) }
             content.bytes += claims.bytes.count - (known?.bytes.count ?? 0)
-            content.claims[subject.name] = StoredClaims(
+            content.claims[subject.whole] = StoredClaims(
                 version: claims.version, bytes: claims.bytes, ends: max(claims.ends, known?.ends ?? 0))
             guard known?.version != claims.version else { return (true, nil) }
-            return (true, content.live(subject.name, at: time).compactMap { content.sessions[$0]?.revocationID })
+            return (true, content.live(subject.whole, at: time).compactMap { content.sessions[$0]?.revocationID })
         }
         guard stored.hasRoom else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
         return stored.changed
@@ -148,7 +148,7 @@ package final class MemorySessions: SessionBackend {
     ) async throws(StoreError) -> [ListedSession] {
         content.withLock { content in
             var found: [ListedSession] = []
-            for keyHash in content.live(subject.name, at: time).reversed() {
+            for keyHash in content.live(subject.whole, at: time).reversed() {
                 guard found.count < ListedSession.maximumCount else { break }
                 guard let state = content.sessions[keyHash], start.map({ state.order < $0.order }) ?? true else {
                     continue
@@ -167,7 +167,7 @@ package final class MemorySessions: SessionBackend {
         _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64] {
         content.withLock { content in
-            content.live(subject.name, at: time).compactMap { keyHash in
+            content.live(subject.whole, at: time).compactMap { keyHash in
                 guard let state = content.sessions[keyHash],
                     selection.contains(keyHash: keyHash, providerHash: state.providerHash)
                 else { return nil }

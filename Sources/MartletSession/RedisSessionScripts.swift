@@ -3,14 +3,16 @@ internal import MartletRedis
 /// The atomic operations of `RedisSessions`, one Lua script each.
 ///
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
-/// the sealed record, `m` the sealed listing, `p` the provider hash, `c` the hash of the app, `v` the verifier, `r` the
+/// the sealed record, `m` the sealed listing, `p` the provider hash and that of the app, `v` the verifier, `r` the
 /// record key wrapped for the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access
-/// token's expiry, `b:<token hash>` its wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace
-/// period. A value of more than 64 bytes is in parts, `1d`, `2d` and so on: with a longer one Redis stores the whole
-/// hash in a form that takes three times the memory (`hash-max-listpack-value`). A subject's index is a sorted set of
-/// key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so that it
-/// expires with the period. The claims of the subject's account are one value: their version in digits, a space, and
-/// the sealed claims.
+/// token's expiry, a space and the record key wrapped for it, `o` the sealed owner, `q:<token hash>` the end of a grace
+/// period. A value of more than 64 bytes is in parts of 63, `1d`, `2d` and so on: with a longer one Redis stores the whole
+/// hash in a form that takes three times the memory (`hash-max-listpack-value`). The token pair of a grace period has a
+/// key of its own, so that it expires with the period.
+///
+/// A subject is a hash too: for the key hash of each of its sessions when that was created, unique among them, a space
+/// and the subject's name, which tells it from another one with the same tag; and `c`, the claims of its account: their
+/// version in digits, a space, and the sealed claims.
 ///
 /// A session with a cookie token has at most one `a:`: that of its token, from its first use until it is due.
 ///
@@ -26,17 +28,17 @@ enum RedisSessionScripts {
     static let insert = script(
         """
         local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-        local mark = KEYS[4] and redis.call('GET', KEYS[4])
+        local mark = KEYS[3] and redis.call('GET', KEYS[3])
         if mark then
             -- Behind its seal: the number of the change.
             local number = tonumber(string.match(mark, ' (%d+)$'))
             if not number or number > tonumber(ARGV[19]) then return 1 end
         end
-        local live = livesessions(KEYS[2], base)
+        local live = livesessions(KEYS[2], base, ARGV[20])
         local ended = {}
         for _, same in ipairs({true, false}) do
             for _, session in ipairs(live) do
-                if #ended <= #live - limit and (session[6] == ARGV[20]) == same then
+                if #ended <= #live - limit and (session[6] == string.sub(ARGV[11], 9)) == same then
                     ended[#ended + 1] = session[1]
                 end
             end
@@ -45,8 +47,7 @@ enum RedisSessionScripts {
         publish(channel, ended, nil, ARGV[21])
         markended(base, ended)
         drop(KEYS[2], base, ended)
-        redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11], 'c', ARGV[20])
-        putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
+        redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11], ARGV[14], ARGV[15])
         put(KEYS[1], {}, 'd', ARGV[9])
         put(KEYS[1], {}, 'r', ARGV[13])
         put(KEYS[1], {}, 'v', ARGV[12])
@@ -54,15 +55,8 @@ enum RedisSessionScripts {
         setaddress(KEYS[1], '', ARGV[16])
         if ARGV[17] ~= '' then put(KEYS[1], {}, 'o', ARGV[17]) end
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
-        local left = redis.call('PTTL', KEYS[2])
-        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-        local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
-        redis.call('ZADD', KEYS[2], text(score), keyhash)
-        if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
-        local claims = redis.call('GET', KEYS[3])
-        if claims and now + redis.call('PTTL', KEYS[3]) < tonumber(ARGV[8]) then
-            redis.call('PEXPIREAT', KEYS[3], ARGV[8])
-        end
+        index(KEYS[2], keyhash, now, ARGV[20], ARGV[8])
+        local claims = redis.call('HGET', KEYS[2], 'c')
         return {claims and string.match(claims, '^%d+') or '', ended}
         """, traits: .hasManyKeys)
 
@@ -70,16 +64,9 @@ enum RedisSessionScripts {
     static let insertAgain = script(
         """
         if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
-        for i = 5, #ARGV, 2 do
-            if string.sub(ARGV[i], 1, 2) == 'a:' then putaccess(KEYS[1], {}, ARGV[i], ARGV[i + 1])
-            else put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
-        end
+        for i = 6, #ARGV, 2 do put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
         redis.call('PEXPIREAT', KEYS[1], ARGV[3])
-        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-        local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
-        redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
-        local left = redis.call('PTTL', KEYS[2])
-        if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
+        index(KEYS[2], ARGV[4], now, ARGV[5], ARGV[2])
         return 1
         """)
 
@@ -97,32 +84,33 @@ enum RedisSessionScripts {
         local ends, seen, record = tonumber(f.x), tonumber(f.s), value(f, 'd')
         if next(f) and not (ends and seen and record) then return {4} end
         if not islive(ends, seen) then return {0} end
-        local access, wrap = f[ARGV[4]], value(f, 'b:' .. string.sub(ARGV[4], 3)) or ''
+        local access = f[ARGV[4]]
         if not access then return {1} end
-        local expiry = tonumber(string.match(access, '^%d+'))
+        local expiry = tonumber(string.match(access, '^(%d+) '))
         if not expiry then return {4} end
-        if now >= expiry then return {2, record, access, wrap, ''} end
+        if now >= expiry then return {2, record, access, ''} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
-        return {3, record, access, wrap, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
+        return {3, record, access, KEYS[2] and redis.call('HGET', KEYS[2], 'c') or ''}
         """, traits: .isRepeatable)
 
     static let storeClaims = script(
         """
         local base, channel, version = ARGV[4], ARGV[5], tonumber(ARGV[6])
-        local old = redis.call('GET', KEYS[1])
+        local old = redis.call('HGET', KEYS[1], 'c')
         local known = old and tonumber(string.match(old, '^%d+')) or -1
         if known > version then return 0 end
         local changed = {}
         if known < version then
-            for _, session in ipairs(livesessions(KEYS[2], base)) do changed[#changed + 1] = session[1] end
-            publish(channel, changed, ARGV[9], ARGV[10])
+            for _, session in ipairs(livesessions(KEYS[1], base, ARGV[10])) do
+                changed[#changed + 1] = session[1]
+            end
+            publish(channel, changed, ARGV[9], ARGV[11])
         end
-        local left = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]))
-        redis.call('SET', KEYS[1], ARGV[7])
-        redis.call('PEXPIREAT', KEYS[1], text(math.max(tonumber(ARGV[8]), now + left)))
+        redis.call('HSET', KEYS[1], 'c', ARGV[7])
+        lengthen(KEYS[1], ARGV[8])
         return known < version and changed or 0
-        """, traits: .hasManyKeys)
+        """)
 
     static let read = script(
         """
@@ -130,7 +118,7 @@ enum RedisSessionScripts {
         local record, verifier, wrap = value(f, 'd'), value(f, 'v'), value(f, 'r')
         if not islive(tonumber(f.x), tonumber(f.s)) or not (record and verifier and wrap) then return {} end
         return {f.x, f.s, f.g, record, verifier, wrap, value(f, 'o') or '', f[ARGV[4]] or '',
-            KEYS[3] and redis.call('GET', KEYS[3]) or '', redis.call('GET', KEYS[2])}
+            KEYS[3] and redis.call('HGET', KEYS[3], 'c') or '', redis.call('GET', KEYS[2])}
         """, traits: [.isRepeatable, .hasManyKeys])
 
     static let rotate = script(
@@ -149,7 +137,6 @@ enum RedisSessionScripts {
                 local expiry = tonumber(string.match(text, '^%d+'))
                 if not expiry or now >= expiry or (latest and kind == 'a:') then
                     expired[#expired + 1] = name
-                    if f['b:' .. hash] then expired[#expired + 1] = 'b:' .. hash end
                 elseif kind == 'a:' then access = access + 1
                 else
                     graces = graces + 1
@@ -170,7 +157,7 @@ enum RedisSessionScripts {
         end
         redis.call('HSET', KEYS[1], 'g', ARGV[5], 's', text(math.max(seen, now)))
         put(KEYS[1], f, 'r', ARGV[6])
-        if ARGV[7] ~= '' then putaccess(KEYS[1], f, ARGV[7], ARGV[8]) end
+        if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], ARGV[7], ARGV[8]) end
         redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
         setaddress(KEYS[1], f.l, ARGV[14])
         if ARGV[11] ~= '' then
@@ -213,7 +200,7 @@ enum RedisSessionScripts {
     static let list = script(
         """
         local found = {}
-        local live = livesessions(KEYS[1], ARGV[4])
+        local live = livesessions(KEYS[1], ARGV[4], ARGV[7])
         local last = #live
         while ARGV[6] ~= '' and last > 0 and tonumber(live[last][5]) >= tonumber(ARGV[6]) do last = last - 1 end
         for i = last, math.max(1, last - tonumber(ARGV[5]) + 1), -1 do
@@ -232,13 +219,13 @@ enum RedisSessionScripts {
         """
         local base, id, provider, excluded = ARGV[4], ARGV[6], ARGV[7], ARGV[8]
         local ended = {}
-        for _, session in ipairs(livesessions(KEYS[1], base)) do
-            local digits = string.sub(session[1], 1, 32)
-            if (id == '' or digits == id) and (provider == '' or session[4] == provider) and digits ~= excluded then
-                ended[#ended + 1] = session[1]
+        for _, session in ipairs(livesessions(KEYS[1], base, ARGV[9])) do
+            local keyhash = session[1]
+            if (id == '' or keyhash == id) and (provider == '' or session[4] == provider) and keyhash ~= excluded then
+                ended[#ended + 1] = keyhash
             end
         end
-        publish(ARGV[5], ended, nil, ARGV[9])
+        publish(ARGV[5], ended, nil, ARGV[10])
         markended(base, ended)
         drop(KEYS[1], base, ended)
         return ended
@@ -248,7 +235,7 @@ enum RedisSessionScripts {
     /// (30 s), so that none writes again what another has ended.
     private static let markLifetime = 35_000
 
-    /// Keys say by their names which type they have; an index also leads to its sessions.
+    /// Keys say by their names which type they have; a subject also leads to its sessions.
     private static let repair = RedisRepair(
         .session,
         """
@@ -261,14 +248,18 @@ enum RedisSessionScripts {
             return size > \(RedisRepair.largestValue)
         end
         for _, key in ipairs(KEYS) do
-            local start, kind = string.match(key, '^(.*{%x+}:)(%a):')
-            local wanted = kind == 's' and 'hash' or kind == 'i' and 'zset' or 'string'
-            if isbad(key, wanted) then redis.call('DEL', key)
-            elseif wanted == 'zset' then
-                for _, keyhash in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-                    if isbad(start .. 's:' .. keyhash, 'hash') then
-                        redis.call('DEL', start .. 's:' .. keyhash)
-                        redis.call('ZREM', key, keyhash)
+            local start, kind = string.match(key, '^(.*{%x+}:)(%a)')
+            if kind ~= 'u' then
+                if isbad(key, kind == 's' and 'hash' or 'string') then redis.call('DEL', key) end
+            elseif redis.call('TYPE', key).ok ~= 'hash' then redis.call('DEL', key)
+            else
+                local all = redis.call('HGETALL', key)
+                for i = 1, #all, 2 do
+                    local session, isclaims = start .. 's' .. all[i], all[i] == 'c'
+                    if isclaims and #all[i + 1] > \(RedisRepair.largestValue)
+                        or not isclaims and (#all[i + 1] > 64 or isbad(session, 'hash')) then
+                        if not isclaims then redis.call('DEL', session) end
+                        redis.call('HDEL', key, all[i])
                     end
                 end
             end
@@ -297,11 +288,11 @@ enum RedisSessionScripts {
             if #all > 0 then return table.concat(all) end
         end
         local function put(key, found, name, value)
-            local count, new, old = math.ceil(#value / 64), {name, value}, {}
-            if count > 1 and count <= 40 then
+            local count, new, old = #value > 64 and math.ceil(#value / 63) or 0, {name, value}, {}
+            if count > 0 and count <= 40 then
                 for i = 1, count do
                     new[2 * i - 1] = i .. name
-                    new[2 * i] = string.sub(value, 64 * i - 63, 64 * i)
+                    new[2 * i] = string.sub(value, 63 * i - 62, 63 * i)
                 end
                 if found[name] then old[1] = name end
             else count = 0 end
@@ -312,18 +303,14 @@ enum RedisSessionScripts {
             redis.call('HSET', key, unpack(new))
             if #old > 0 then redis.call('HDEL', key, unpack(old)) end
         end
-        local function putaccess(key, found, name, value)
-            local space = string.find(value, ' ', 1, true)
-            redis.call('HSET', key, name, string.sub(value, 1, space - 1))
-            put(key, found, 'b:' .. string.sub(name, 3), string.sub(value, space + 1))
-        end
 
         """
 
     /// Functions shared by the scripts.
     ///
-    /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
-    /// hash, score, app hash}, and deletes the others. `mark` marks ends. A message holds at most 512 revocation IDs,
+    /// `livesessions` returns the live sessions of a subject, oldest first, as {key hash, expiry, last use, provider
+    /// hash, creation, app hash}, and deletes the others. `index` adds one to its subject, which `lengthen` lets live
+    /// until then at least. `markended` marks ends. A message holds at most 512 revocation IDs,
     /// half of what a subscriber accepts. Where messages are sealed, the script publishes the one that it was given.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -336,33 +323,50 @@ enum RedisSessionScripts {
             end
         end
         local function setaddress(key, old, new)
-            if new ~= '' and string.sub(old or '', 1, 8) ~= string.sub(new, 1, 8) then
+            if new ~= '' and string.sub(old or '', 1, 4) ~= string.sub(new, 1, 4) then
                 redis.call('HSET', key, 'l', new)
             end
         end
         local function markended(base, keyhashes)
             for _, keyhash in ipairs(keyhashes) do
-                redis.call('SET', string.sub(base, 1, -3) .. 'e:' .. keyhash, '', 'PX', '\(markLifetime)')
+                redis.call('SET', string.sub(base, 1, -2) .. 'e:' .. keyhash, '', 'PX', '\(markLifetime)')
             end
         end
-        local function drop(index, base, keyhashes)
+        local function drop(subject, base, keyhashes)
             for _, keyhash in ipairs(keyhashes) do
                 redis.call('DEL', base .. keyhash)
-                redis.call('ZREM', index, keyhash)
+                redis.call('HDEL', subject, keyhash)
             end
         end
-        local function livesessions(index, base)
-            local live, dead = {}, {}
-            local all = redis.call('ZRANGE', index, 0, -1, 'WITHSCORES')
+        local function eachsession(subject, name, body)
+            local all = redis.call('HGETALL', subject)
             for i = 1, #all, 2 do
-                local keyhash = all[i]
-                local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p', 'c')
-                if islive(tonumber(f[1]), tonumber(f[2])) then
-                    live[#live + 1] = {keyhash, f[1], f[2], f[3], all[i + 1], f[4]}
-                else dead[#dead + 1] = keyhash end
+                if all[i] ~= 'c' then
+                    local created, owner = string.match(all[i + 1], '^(%d+) (%x+)$')
+                    if owner == name then body(all[i], created) end
+                end
             end
-            drop(index, base, dead)
+        end
+        local function livesessions(subject, base, name)
+            local live, dead = {}, {}
+            eachsession(subject, name, function(keyhash, created)
+                local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p')
+                if islive(tonumber(f[1]), tonumber(f[2])) then
+                    live[#live + 1] = {keyhash, f[1], f[2], string.sub(f[3] or '', 1, 8), created, string.sub(f[3] or '', 9)}
+                else dead[#dead + 1] = keyhash end
+            end)
+            table.sort(live, function(one, other) return tonumber(one[5]) < tonumber(other[5]) end)
+            drop(subject, base, dead)
             return live
+        end
+        local function lengthen(subject, ends)
+            local left = redis.call('PTTL', subject)
+            if left < 0 or now + left < tonumber(ends) then redis.call('PEXPIREAT', subject, ends) end
+        end
+        local function index(subject, keyhash, created, name, ends)
+            eachsession(subject, name, function(_, other) created = math.max(created, tonumber(other) + 1) end)
+            redis.call('HSET', subject, keyhash, text(created) .. ' ' .. name)
+            lengthen(subject, ends)
         end
         local function publish(channel, keyhashes, prefix, sealed)
             if sealed then

@@ -26,15 +26,16 @@ package final class RedisSessions: SessionBackend {
     /// Inserts a session.
     package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
         let tag = session.sessionKey.tagDigits
-        let keys = [key(of: session.sessionKey), index(of: session.subject), claimsKey(tag)]
+        let keys = [key(of: session.sessionKey), subjectKey(tag)]
         let reply = try await run(
             RedisSessionScripts.insert, keys + (session.mark.map { [Array($0.key.utf8)] } ?? []), at: time,
             [
                 base(session.sessionKey.tagDigits), channel, digits(session.limit), session.sessionKey.keyHash,
-                digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
+                digits(session.ends), session.record, session.listing, session.providerHash + session.applicationHash,
+                session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
                 session.owner, digits(session.evicts ? 1 : 0), digits(session.mark?.number ?? 0),
-                session.applicationHash,
+                session.subject.name,
             ] + announcement)
         let parts: [RedisReply]
         switch reply {
@@ -57,7 +58,7 @@ package final class RedisSessions: SessionBackend {
     package func lookUpAndTouch(
         _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> AccessLookup {
-        let keys = [key(of: sessionKey)] + (readsClaims ? [claimsKey(sessionKey.tagDigits)] : [])
+        let keys = [key(of: sessionKey)] + (readsClaims ? [subjectKey(sessionKey.tagDigits)] : [])
         let reply = try await run(
             RedisSessionScripts.lookUpAndTouch, keys, at: time, [field("a:", tokenHash), lastAddress])
         guard case .array(let parts) = reply, case .integer(let status)? = parts.first else { throw .unexpectedReply }
@@ -66,11 +67,14 @@ package final class RedisSessions: SessionBackend {
         case 1: return .unknown
         case 4: return malformed(.gone)
         default:
-            guard parts.count == 5, case .bytes(let record) = parts[1], case .bytes(let digits) = parts[2],
-                case .bytes(let wrap) = parts[3], case .bytes(let claims) = parts[4]
+            guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let access) = parts[2],
+                case .bytes(let claims) = parts[3]
             else { throw .unexpectedReply }
-            guard let expiry = Int64(bytes: digits[...]), !wrap.isEmpty else { return malformed(.unknown) }
-            let found = FoundSession(record: record, wrap: wrap, expiry: expiry, claims: claims)
+            guard let space = access.firstIndex(of: 0x20), let expiry = Int64(bytes: access[..<space]) else {
+                return malformed(.unknown)
+            }
+            let found = FoundSession(
+                record: record, wrap: Array(access[(space + 1)...]), expiry: expiry, claims: claims)
             return status == 2 ? .expired(found) : .found(found)
         }
     }
@@ -80,10 +84,10 @@ package final class RedisSessions: SessionBackend {
         _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64]? {
         let reply = try await run(
-            RedisSessionScripts.storeClaims, [claimsKey(subject.tagDigits), index(of: subject)], at: time,
+            RedisSessionScripts.storeClaims, [subjectKey(subject.tagDigits)], at: time,
             [
                 base(subject.tagDigits), channel, digits(claims.version), claims.bytes, digits(claims.ends),
-                Array(RevocationMessage.changePrefix.utf8),
+                Array(RevocationMessage.changePrefix.utf8), subject.name,
             ] + announcement)
         if case .integer(0) = reply { return nil }
         let numbers = try revocationIDs(reply)
@@ -97,7 +101,7 @@ package final class RedisSessions: SessionBackend {
     ) async throws(StoreError) -> RefreshLookup? {
         let keys = [key(of: sessionKey), graceKey(sessionKey, tokenHash)]
         let reply = try await run(
-            RedisSessionScripts.read, keys + (readsClaims ? [claimsKey(sessionKey.tagDigits)] : []), at: time,
+            RedisSessionScripts.read, keys + (readsClaims ? [subjectKey(sessionKey.tagDigits)] : []), at: time,
             [field("q:", tokenHash)])
         guard case .array(let parts) = reply else { throw .unexpectedReply }
         guard !parts.isEmpty else { return nil }
@@ -198,11 +202,11 @@ package final class RedisSessions: SessionBackend {
 
     /// Finds a session by the digits of its ID: the names of all keys are compared.
     package func find(_ digits: [UInt8]) async throws(StoreError) -> SessionKey? {
-        let pattern = RedisClient.pattern(matching: prefix) + "{*}:s:".utf8 + digits + "*".utf8
+        let pattern = RedisClient.pattern(matching: prefix) + "{*}:s".utf8 + digits
         guard let name = try await client.name(matching: pattern) else { return nil }
         let tag = name.dropFirst(prefix.count + 1).prefix(2 * SubjectKey.tagLength)
-        let found = SessionKey(tagDigits: Array(tag), keyHash: Array(name.suffix(64)))
-        return name == key(of: found) && found.keyHash.starts(with: digits) ? found : nil
+        let found = SessionKey(tagDigits: Array(tag), keyHash: digits)
+        return name == key(of: found) ? found : nil
     }
 
     /// Lists the live sessions of a subject.
@@ -210,8 +214,11 @@ package final class RedisSessions: SessionBackend {
         _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] {
         let reply = try await run(
-            RedisSessionScripts.list, [index(of: subject)], at: time,
-            [base(subject.tagDigits), digits(ListedSession.maximumCount), start.map { digits($0.order) } ?? []])
+            RedisSessionScripts.list, [subjectKey(subject.tagDigits)], at: time,
+            [
+                base(subject.tagDigits), digits(ListedSession.maximumCount), start.map { digits($0.order) } ?? [],
+                subject.name,
+            ])
         guard case .array(let parts) = reply, parts.count % 6 == 0 else { throw .unexpectedReply }
         return stride(from: 0, to: parts.count, by: 6).compactMap { start in
             guard case .bytes(let keyHash) = parts[start], case .bytes(let listing) = parts[start + 1],
@@ -231,10 +238,10 @@ package final class RedisSessions: SessionBackend {
         _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64] {
         let reply = try await run(
-            RedisSessionScripts.endSome, [index(of: subject)], at: time,
+            RedisSessionScripts.endSome, [subjectKey(subject.tagDigits)], at: time,
             [
                 base(subject.tagDigits), channel, selection.id ?? [], selection.providerHash ?? [],
-                selection.excluded ?? [],
+                selection.excluded ?? [], subject.name,
             ] + announcement)
         let numbers = try ended(reply, tagDigits: subject.tagDigits)
         await announce(numbers)
@@ -280,8 +287,7 @@ package final class RedisSessions: SessionBackend {
         add("x", digits(session.ends))
         add("d", session.record)
         add("m", session.listing)
-        add("p", session.providerHash)
-        add("c", session.applicationHash)
+        add("p", session.providerHash + session.applicationHash)
         add("v", session.verifier)
         add("r", session.refreshWrap)
         fields += [field("a:", session.access.tokenHash), value(session.access)]
@@ -292,8 +298,9 @@ package final class RedisSessions: SessionBackend {
         client.record([
             RedisReplay(
                 .write, RedisSessionScripts.insertAgain,
-                keys: [self.key(of: key), index(of: session.subject), endKey(key)],
-                arguments: [digits(time.now), digits(session.ends), digits(expiry), key.keyHash] + fields,
+                keys: [self.key(of: key), subjectKey(key.tagDigits), endKey(key)],
+                arguments: [digits(time.now), digits(session.ends), digits(expiry), key.keyHash, session.subject.name]
+                    + fields,
                 number: key.revocationID)
         ])
     }
@@ -338,15 +345,12 @@ package final class RedisSessions: SessionBackend {
         }
     }
 
-    private func base(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:s:".utf8 }
+    private func base(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:s".utf8 }
     private func key(of sessionKey: SessionKey) -> [UInt8] { prefix + sessionKey.name }
-    private func index(of subject: SubjectKey) -> [UInt8] {
-        prefix + "{".utf8 + subject.tagDigits + "}:i:".utf8 + subject.name
-    }
+    private func subjectKey(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:u".utf8 }
     private func endKey(_ sessionKey: SessionKey) -> [UInt8] {
         prefix + "{".utf8 + sessionKey.tagDigits + "}:e:".utf8 + sessionKey.keyHash
     }
-    private func claimsKey(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:c".utf8 }
     private func graceKey(_ sessionKey: SessionKey, _ tokenHash: [UInt8]) -> [UInt8] {
         prefix + "{".utf8 + sessionKey.tagDigits + "}:g:".utf8 + sessionKey.keyHash + ":".utf8 + tokenHash
     }

@@ -5,7 +5,7 @@ internal import MartletProvider
 /// The app that a session was begun with, as far as its provider says: over `max_per_subject` its own sessions make
 /// room first, so that an app that signs in again and again ends no session of another one.
 enum SessionApplication {
-    private static let hashLength = 8
+    private static let hashLength = 4
 
     /// The claims that name an app: WeChat's, and those of tokens.
     private static let claims = ["app_id", "aud", "azp"]

@@ -232,9 +232,8 @@ package struct SessionSelection: Sendable {
     var excluded: [UInt8]?
 
     func contains(keyHash: [UInt8], providerHash hash: [UInt8]) -> Bool {
-        let digits = keyHash.prefix(SessionKey.idDigits)
-        return id.map { digits.elementsEqual($0) } ?? true && providerHash.map { $0 == hash } ?? true
-            && excluded.map { !digits.elementsEqual($0) } ?? true
+        id.map { keyHash == $0 } ?? true && providerHash.map { $0 == hash } ?? true
+            && excluded.map { keyHash != $0 } ?? true
     }
 }
 

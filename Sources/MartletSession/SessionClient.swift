@@ -16,7 +16,7 @@ package struct SessionClient: Sendable, Equatable {
 /// Stores compare hashes to detect a changed address, and learn nothing else from them. A login stores the hash alone,
 /// because the sealed listing contains the address.
 struct SealedAddress {
-    static let hashLength = 8
+    static let hashLength = 4
 
     /// The hash and the ciphertext; empty without an address.
     let bytes: [UInt8]

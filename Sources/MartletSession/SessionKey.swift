@@ -11,24 +11,26 @@ package struct SubjectKey: Sendable {
     let tagDigits: [UInt8]
     /// Distinguishes subjects with the same tag.
     let name: [UInt8]
+    /// Both.
+    var whole: [UInt8] { tagDigits + name }
 
     init(_ subject: String) {
         tag = Array(SHA256.digest(Array("martlet subject tag".utf8) + subject.utf8).prefix(SubjectKey.tagLength))
         tagDigits = Hexadecimal.encode(tag)
-        name = Hexadecimal.encode(SHA256.digest(Array("martlet subject index".utf8) + subject.utf8).prefix(16))
+        name = Hexadecimal.encode(SHA256.digest(Array("martlet subject index".utf8) + subject.utf8).prefix(4))
     }
 }
 
 /// The store key of one session, derived from the SHA-256 of the lookup half of its tokens.
 package struct SessionKey: Sendable {
     let tagDigits: [UInt8]
-    /// The SHA-256 in 64 hexadecimal digits.
+    /// The first 16 bytes of the SHA-256 in hexadecimal digits: those of the session's ID.
     let keyHash: [UInt8]
-    /// The first 8 bytes of the hash: identifies the session in revocation messages.
+    /// Its first 8 bytes: identifies the session in revocation messages.
     let revocationID: UInt64
 
     init(lookup: [UInt8]) {
-        let hash = SHA256.digest(lookup)
+        let hash = SHA256.digest(lookup).prefix(SessionKey.idDigits / 2)
         tagDigits = Hexadecimal.encode(lookup.prefix(SubjectKey.tagLength))
         keyHash = Hexadecimal.encode(hash)
         revocationID = hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
@@ -45,13 +47,13 @@ package struct SessionKey: Sendable {
     var id: String { SessionKey.id(of: keyHash) }
 
     /// The key without its configured prefix: associated data of every sealed value.
-    var name: [UInt8] { Array("{".utf8) + tagDigits + "}:s:".utf8 + keyHash }
+    var name: [UInt8] { Array("{".utf8) + tagDigits + "}:s".utf8 + keyHash }
 
-    static let idDigits = 32
+    package static let idDigits = 32
     private static let idPrefix = "ses_"
 
     static func id(of keyHash: some Collection<UInt8>) -> String {
-        idPrefix + String(decoding: keyHash.prefix(idDigits), as: UTF8.self)
+        idPrefix + String(decoding: keyHash, as: UTF8.self)
     }
 
     /// The digits of an ID; `nil` if it is malformed.

@@ -62,17 +62,17 @@ package struct SessionRecord: Sendable {
         guard let object = try? JSON.parse(bytes, limits: limits).object, Self.hasKnownBinding(object),
             let subject = object["sub"]?.string, let provider = object["provider"]?.string,
             let providerSubject = object["provider_sub"]?.string, let issuer = object["iss"]?.string,
-            let claims = object["claims"]?.object, let authTime = object["auth_time"]?.int64,
-            let created = object["created"]?.int64, let ends = object["ends"]?.int64
+            let claims = object["claims"]?.object, let created = object["created"]?.int64,
+            let lifetime = object["lifetime"]?.int64, let age = object["age"]?.int64
         else { return nil }
         self.subject = subject
         self.provider = provider
         self.providerSubject = providerSubject
         self.issuer = issuer
         self.claims = claims
-        self.authTime = UnixTime(seconds: authTime)
+        authTime = UnixTime(seconds: (created / 1000).since(age))
         self.created = created
-        self.ends = ends
+        ends = created.later(by: lifetime)
         keyThumbprint = object[SessionRecord.keyMember]?.string
     }
 
@@ -103,7 +103,9 @@ package struct SessionRecord: Sendable {
             "v": .integer(keyThumbprint == nil ? SessionRecord.version : SessionRecord.boundVersion),
             "sub": .string(subject), "provider": .string(provider),
             "provider_sub": .string(providerSubject), "iss": .string(issuer), "claims": .object(claims),
-            "auth_time": .integer(authTime.seconds), "created": .integer(created), "ends": .integer(ends),
+            // Mostly the same numbers, or small ones.
+            "created": .integer(created), "lifetime": .integer(ends.since(created)),
+            "age": .integer((created / 1000).since(authTime.seconds)),
         ]
         if let keyThumbprint { object[SessionRecord.keyMember] = .string(keyThumbprint) }
         return JSON.write(object)

@@ -31,17 +31,20 @@ struct SessionSeal {
 
     /// The record key, and whether the token is bound; `nil` for any other token than the one it was wrapped for.
     func unwrap(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> WrappedKey? {
-        sealing.first { AES256GCM.open(sealed, with: key(of: token, $0), context: context("wrap", expiry)) }
+        sealing.first { AES256SIV.open(sealed, with: key(of: token, $0), context: context("wrap", expiry)) }
             .flatMap { opened in
-                guard opened.count != AES256GCM.keyLength else { return WrappedKey(key: opened, isBound: false) }
+                guard opened.count != Self.recordKeyLength else { return WrappedKey(key: opened, isBound: false) }
                 return opened.withBytes { bytes in
-                    guard bytes.count == AES256GCM.keyLength + 1, bytes.last == Self.boundMark else { return nil }
+                    guard bytes.count == Self.recordKeyLength + 1, bytes.last == Self.boundMark else { return nil }
                     return WrappedKey(key: Secret(Array(bytes.dropLast())), isBound: true)
                 }
             }
     }
 
     private static let boundMark: UInt8 = 1
+
+    /// The length of the secret that the record is encrypted by, in bytes.
+    static let recordKeyLength = 32
 
     /// Wraps the record key for the holder of the session's cookie token, with the time at which it is due.
     /// - Parameters:
@@ -50,7 +53,7 @@ struct SessionSeal {
     func wrap(_ key: Secret, due: Int64?, for token: SessionToken, expiry: Int64) throws(CryptoError) -> [UInt8] {
         let bytes = key.withBytes { key in
             var bytes: [UInt8] = []
-            bytes.reserveCapacity(8 + key.count)
+            bytes.reserveCapacity(8 + Self.recordKeyLength)
             bytes.append(bigEndian: due ?? 0)
             bytes += key
             return Secret(bytes)
@@ -61,9 +64,9 @@ struct SessionSeal {
     /// The record key and the time at which the cookie token is due; `nil` for any other token than the session's.
     func unwrapCookie(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> (key: Secret, due: Int64?)? {
         let opened = sealing.first {
-            AES256GCM.open(sealed, with: key(of: token, $0), context: context("cookie", expiry))
+            AES256SIV.open(sealed, with: key(of: token, $0), context: context("cookie", expiry))
         }
-        guard let bytes = opened, bytes.count == 8 + AES256GCM.keyLength else { return nil }
+        guard let bytes = opened, bytes.count == 8 + Self.recordKeyLength else { return nil }
         return bytes.withBytes { bytes in
             let due = Int64(bigEndian: bytes[..<8])
             return (Secret(Array(bytes[8...])), due == 0 ? nil : due)
@@ -76,12 +79,15 @@ struct SessionSeal {
         guard bytes.withBytes({ SessionRecord($0) }) != nil else {
             throw SessionError(.sessionRecordTooLarge, .unavailable)
         }
-        return try sealed(seal(bytes, with: sealing.own.recordKey(key), as: "record", 0))
+        guard let short = bytes.withBytes({ ShortForm.record.pack($0) }) else {
+            throw SessionError(.sessionCryptoFailed, .unavailable)
+        }
+        return try sealed(seal(Secret(short), with: sealing.own.recordKey(key), as: "record", 0))
     }
 
     func open(_ record: [UInt8], with key: Secret) -> SessionRecord? {
-        sealing.first { AES256GCM.open(record, with: $0.recordKey(key), context: context("record", 0)) }
-            .flatMap { $0.withBytes { SessionRecord($0) } }
+        sealing.first { AES256SIV.open(record, with: $0.recordKey(key), context: context("record", 0)) }
+            .flatMap { ShortForm.record.unpack($0) }.flatMap { $0.withBytes { SessionRecord($0) } }
     }
 
     /// Seals the pair that a refresh token was exchanged for, to return it again during the grace period.
@@ -92,7 +98,7 @@ struct SessionSeal {
     func open(_ pair: [UInt8], under spent: SessionToken) -> SessionPair? {
         sealing.first { salt in
             let key = derive(from: spent.secret, "grace", salt)
-            var opened = AES256GCM.open(pair, with: key, context: context("grace", 0)).flatMap(SessionPair.init)
+            var opened = AES256SIV.open(pair, with: key, context: context("grace", 0)).flatMap(SessionPair.init)
             opened?.salt = salt
             return opened
         }
@@ -106,7 +112,7 @@ struct SessionSeal {
     func openCookie(_ grace: [UInt8], under replaced: SessionToken) -> CookieGrace? {
         sealing.first { salt in
             let key = derive(from: replaced.secret, "cookie grace", salt)
-            var opened = AES256GCM.open(grace, with: key, context: context("cookie grace", 0)).flatMap(CookieGrace.init)
+            var opened = AES256SIV.open(grace, with: key, context: context("cookie grace", 0)).flatMap(CookieGrace.init)
             opened?.salt = salt
             return opened
         }
@@ -133,14 +139,17 @@ struct SessionSeal {
 
     /// Seals what the subject's list shows; the key depends on the subject and the store's seal.
     func seal(_ listing: SessionListing, of subject: String) throws(CryptoError) -> [UInt8] {
-        try seal(Secret(listing.bytes), with: SessionSeal.listingKey(subject, sealing.own), as: "listing", 0)
+        guard let short = ShortForm.listing.pack(listing.bytes) else {
+            throw CryptoError(.cryptoFailure, "the listing of a session is too long")
+        }
+        return try seal(Secret(short), with: SessionSeal.listingKey(subject, sealing.own), as: "listing", 0)
     }
 
     func open(_ listing: [UInt8], of subject: String) -> SessionListing? {
         sealing.first {
-            AES256GCM.open(listing, with: SessionSeal.listingKey(subject, $0), context: context("listing", 0))
+            AES256SIV.open(listing, with: SessionSeal.listingKey(subject, $0), context: context("listing", 0))
         }
-        .flatMap { $0.withBytes { SessionListing($0) } }
+        .flatMap { ShortForm.listing.unpack($0) }.flatMap { $0.withBytes { SessionListing($0) } }
     }
 
     /// Seals who owns the session, for holders of a token of the session: also of one that was used before.
@@ -150,7 +159,7 @@ struct SessionSeal {
 
     func open(owner sealed: [UInt8], lookup: [UInt8]) -> String? {
         guard !sealed.isEmpty else { return nil }
-        return sealing.first { AES256GCM.open(sealed, with: ownerKey(lookup, $0), context: context("owner", 0)) }
+        return sealing.first { AES256SIV.open(sealed, with: ownerKey(lookup, $0), context: context("owner", 0)) }
             .flatMap { $0.withBytes { String(validating: $0, as: UTF8.self) } }
     }
 
@@ -158,7 +167,7 @@ struct SessionSeal {
         // Copy: a secret wipes its storage, and the lookup half is still needed.
         salt.derive(
             from: Secret(lookup.map { $0 }),
-            purpose: Array("martlet session owner ".utf8) + sessionKey.keyHash, length: AES256GCM.keyLength)
+            purpose: Array("martlet session owner ".utf8) + sessionKey.keyHash, length: AES256SIV.keyLength)
     }
 
     /// Seals the address of a use, for holders of a token of the session or readers of its listing.
@@ -170,10 +179,10 @@ struct SessionSeal {
     ) throws(CryptoError) -> SealedAddress {
         guard address.count == 16 else { return SealedAddress(bytes: []) }
         let keys = addressKeys(lookup)
-        let hash = Hexadecimal.encode(
-            HMACSHA256.authenticate(address, key: keys.hash).prefix(SealedAddress.hashLength / 2))
+        let hash = Array(HMACSHA256.authenticate(address, key: keys.hash).prefix(SealedAddress.hashLength))
         guard !isLogin else { return SealedAddress(bytes: hash) }
-        let sealed = try seal(Secret(SealedAddress.packed(address)), with: keys.seal, as: "address", 0)
+        let key = SessionSeal.addressSealKey(keys.seed)
+        let sealed = try seal(Secret(SealedAddress.packed(address)), with: key, as: "address", 0)
         return SealedAddress(bytes: hash + sealed)
     }
 
@@ -182,8 +191,9 @@ struct SessionSeal {
     func open(address stored: [UInt8], key: [UInt8]) -> [UInt8]? {
         guard stored.count > SealedAddress.hashLength else { return nil }
         let sealed = Array(stored[SealedAddress.hashLength...])
-        guard key.count == AES256GCM.keyLength else { return nil }
-        return AES256GCM.open(sealed, with: Secret(key.map { $0 }), context: context("address", 0))
+        guard key.count == Self.addressKeyLength else { return nil }
+        let key = SessionSeal.addressSealKey(Secret(key.map { $0 }))
+        return AES256SIV.open(sealed, with: key, context: context("address", 0))
             .flatMap { $0.withBytes { SealedAddress.unpacked($0) } }
     }
 
@@ -191,25 +201,33 @@ struct SessionSeal {
     ///
     /// The listing must not contain the lookup half: with it and the verifier, a reader of the store could forge a
     /// refresh token that looks used, and so end the session.
-    func addressKey(_ lookup: [UInt8]) -> [UInt8] { addressKeys(lookup).seal.withBytes { $0.map { $0 } } }
+    func addressKey(_ lookup: [UInt8]) -> [UInt8] { addressKeys(lookup).seed.withBytes { $0.map { $0 } } }
 
-    private func addressKeys(_ lookup: [UInt8]) -> (hash: Secret, seal: Secret) {
+    private func addressKeys(_ lookup: [UInt8]) -> (hash: Secret, seed: Secret) {
         // Copy: a secret wipes its storage, and the lookup half is still needed.
         let both = sealing.own.derive(
             from: Secret(lookup.map { $0 }),
-            purpose: Array("martlet session address ".utf8) + sessionKey.keyHash, length: 32 + AES256GCM.keyLength)
+            purpose: Array("martlet session address ".utf8) + sessionKey.keyHash, length: 32 + Self.addressKeyLength)
         return both.withBytes { (Secret(Array($0[..<32])), Secret(Array($0[32...]))) }
+    }
+
+    /// The length of an address key, in bytes.
+    static let addressKeyLength = 16
+
+    private static func addressSealKey(_ seed: Secret) -> Secret {
+        HKDFSHA256.derive(
+            from: seed, salt: [], purpose: Array("martlet session address".utf8), length: AES256SIV.keyLength)
     }
 
     /// A keyed hash of a provider's name, which scripts compare.
     static func providerHash(_ provider: String, of subject: String) -> [UInt8] {
         let key = HKDFSHA256.derive(
             from: Secret(subject), salt: [], purpose: Array("martlet session provider".utf8), length: 32)
-        return Hexadecimal.encode(HMACSHA256.authenticate(Array(provider.utf8), key: key).prefix(8))
+        return Array(HMACSHA256.authenticate(Array(provider.utf8), key: key).prefix(8))
     }
 
     private static func listingKey(_ subject: String, _ salt: SealSalt) -> Secret {
-        salt.derive(from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256GCM.keyLength)
+        salt.derive(from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256SIV.keyLength)
     }
 
     private func key(of token: SessionToken, _ salt: SealSalt) -> Secret {
@@ -221,14 +239,14 @@ struct SessionSeal {
     private func derive(from secret: Secret, _ purpose: String, _ salt: SealSalt) -> Secret {
         salt.derive(
             from: secret, purpose: Array("martlet session \(purpose) ".utf8) + sessionKey.keyHash,
-            length: AES256GCM.keyLength)
+            length: AES256SIV.keyLength)
     }
 
     private func seal(
         _ bytes: Secret, with key: Secret, as label: String, _ number: Int64
     ) throws(CryptoError) -> [UInt8] {
         try bytes.withBytes { bytes throws(CryptoError) in
-            try AES256GCM.seal(bytes, with: key, context: context(label, number))
+            try AES256SIV.seal(bytes, with: key, context: context(label, number))
         }
     }
 
@@ -281,7 +299,7 @@ extension SessionPair {
         }
     }
 
-    private static let length = 16 + 3 * 32
+    private static let length = 16 + 2 * SessionToken.secretLength + SessionSeal.recordKeyLength
 }
 
 /// What the holder of a replaced cookie token gets while it is still accepted: the record key, and the token that
@@ -299,7 +317,7 @@ struct CookieGrace: Sendable {
 extension CookieGrace {
     var bytes: Secret {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(8 + AES256GCM.keyLength + SessionToken.secretLength)
+        bytes.reserveCapacity(8 + SessionSeal.recordKeyLength + SessionToken.secretLength)
         bytes.append(bigEndian: end)
         key.withBytes { bytes.append(contentsOf: $0) }
         replacement?.withBytes { bytes.append(contentsOf: $0) }
@@ -307,7 +325,7 @@ extension CookieGrace {
     }
 
     init?(_ bytes: Secret) {
-        let whole = 8 + AES256GCM.keyLength
+        let whole = 8 + SessionSeal.recordKeyLength
         guard bytes.count == whole || bytes.count == whole + SessionToken.secretLength else { return nil }
         self = bytes.withBytes { bytes in
             CookieGrace(
@@ -355,7 +373,7 @@ extension SessionListing {
             return rest.prefix(count)
         }
         func text() -> ArraySlice<UInt8>? { read(2).flatMap { read($0.reduce(0) { $0 << 8 | Int($1) }) } }
-        guard let created = read(8), let addressKey = read(AES256GCM.keyLength), let provider = text(),
+        guard let created = read(8), let addressKey = read(SessionSeal.addressKeyLength), let provider = text(),
             let device = text(),
             let agent = text(), let address = text(), let name = String(validating: provider, as: UTF8.self)
         else { return nil }

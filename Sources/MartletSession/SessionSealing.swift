@@ -18,8 +18,7 @@ struct SealSalt: Sendable {
 
     /// The key that a record is encrypted with.
     func recordKey(_ key: Secret) -> Secret {
-        guard secret != nil else { return key }
-        return derive(from: key, purpose: Array("martlet session record".utf8), length: AES256GCM.keyLength)
+        derive(from: key, purpose: Array("martlet session record".utf8), length: AES256SIV.keyLength)
     }
 
     /// What tokens of the session with this stored verifier are authenticated by.

@@ -21,7 +21,7 @@ struct SessionState: Sendable {
     private var graces: [SessionRotation.Grace] = []
 
     init(_ session: NewSession) {
-        subject = session.subject.name
+        subject = session.subject.whole
         revocationID = session.sessionKey.revocationID
         ends = session.ends
         record = session.record

@@ -109,8 +109,8 @@ package final class SessionStore: SessionStoring {
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
         let sessionKey = SessionKey(lookup: lookup)
         let seal = SessionSeal(sessionKey, sealing)
-        let key = Secret(try RandomBytes.make(AES256GCM.keyLength))
-        let verifier = try RandomBytes.make(32)
+        let key = Secret(try RandomBytes.make(SessionSeal.recordKeyLength))
+        let verifier = try RandomBytes.make(SessionToken.verifierLength)
         let tokens =
             hasCookie
             ? TokenPair(cookie: try .newCookie(lookup: lookup, verifier: seal.verifier(verifier)))

@@ -37,6 +37,8 @@ package struct SessionToken: Sendable {
     static let lookupLength = 24
     static let secretLength = 32
     static let checkLength = 8
+    /// The length of what a session authenticates its tokens by, in bytes.
+    static let verifierLength = 16
 
     let kind: Kind
     let lookup: [UInt8]
@@ -82,8 +84,12 @@ package struct SessionToken: Sendable {
         return Secret(text)
     }
 
-    /// Identifies the token within its session: the first 16 hexadecimal digits of the SHA-256 of the secret half.
-    var tokenHash: [UInt8] { secret.withBytes { Hexadecimal.encode(SHA256.digest($0).prefix(8)) } }
+    /// Identifies the token within its session: the first 8 bytes of the SHA-256 of the secret half, in base64url.
+    var tokenHash: [UInt8] {
+        var text: [UInt8] = []
+        secret.withBytes { Base64URL.append(Array(SHA256.digest($0).prefix(8)), to: &text) }
+        return text
+    }
 
     /// The MAC which proves that the session with this verifier issued a token, even one that was replaced.
     /// - Parameter thumbprint: of the key that the token is bound to.

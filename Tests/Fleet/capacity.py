@@ -374,7 +374,7 @@ def count_sessions(port):
     cursor, count = b"0", 0
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection, connection.makefile("rb") as stream:
         while True:
-            words = [b"SCAN", cursor, b"MATCH", b"martlet:{*}:s:*", b"COUNT", b"10000"]
+            words = [b"SCAN", cursor, b"MATCH", b"martlet:{*}:s*", b"COUNT", b"10000"]
             connection.sendall(b"*6\r\n" + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
             cursor, keys = redis_nodes.read_reply(stream)
             count += len(keys)

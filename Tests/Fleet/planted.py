@@ -87,9 +87,9 @@ class Planted:
 
     async def open(self, subject):
         """A session of the victim, and its key."""
-        before = set(self.store.keys("{*}:s:*"))
+        before = set(self.store.keys("{*}:s*"))
         session = await self.login(self.clients, subject)
-        [key] = set(self.store.keys("{*}:s:*")) - before
+        [key] = set(self.store.keys("{*}:s*")) - before
         return session, key
 
     async def record_of_another_session(self):
@@ -148,7 +148,7 @@ class Planted:
         """A store full of the attacker's records: nothing grows, nothing is slower."""
         session = await self.login(self.clients, "among many")
         memory = [one.resources.resident for one in self.victim.instances]
-        template = self.store.call("DUMP", self.store.keys("{*}:s:*")[0])
+        template = self.store.call("DUMP", self.store.keys("{*}:s*")[0])
         with socket.create_connection(("127.0.0.1", self.store.port)) as connection, connection.makefile("rb") as stream:
             for start in range(0, 50_000, 1000):
                 words = [[b"RESTORE", b"martlet:{%d}:s:%d" % (n % 64, n), b"0", template, b"REPLACE"]

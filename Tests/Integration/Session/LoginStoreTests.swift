@@ -60,7 +60,7 @@ import Testing
             let tokens = try await bench.login()
             #expect(tokens.claimsVersion == 3)
             #expect(try await bench.store.refresh(tokens.refreshToken).claimsVersion == 3)
-            let keys = try await clients[0].keys().filter { String(decoding: $0, as: UTF8.self).hasSuffix("}:c") }
+            let keys = try await clients[0].keys().filter { String(decoding: $0, as: UTF8.self).hasSuffix("}:u") }
             let left = try await clients[0].command([Array("PTTL".utf8), try #require(keys.first)])
             // Until the session ends that began last: 60 days and the day that has passed.
             guard case .integer(let left) = left else { throw TestFailure("\(left)") }

@@ -216,7 +216,7 @@ import Testing
             Change(
                 field: "d", used: .sessionRecordUnreadable, due: .sessionRecordUnreadable,
                 replaced: .sessionRecordUnreadable),
-            Change(field: "b:", used: .sessionTokenUnknown, due: nil, replaced: nil),
+            Change(field: "a:", used: .sessionTokenUnknown, due: nil, replaced: nil),
             Change(field: "r", used: nil, due: .sessionTokenReused, replaced: nil),
             Change(field: "v", used: nil, due: .sessionTokenUnknown, replaced: .sessionTokenUnknown),
             Change(field: "m", used: nil, due: nil, replaced: nil),
@@ -263,13 +263,13 @@ import Testing
             let key = try await client.key("s")
             let access = try await field("a:")
             let later = Array(String(bench.now.value + 1_000_000_000).utf8)
-            try await client.set(access.name, to: later, of: key)
+            try await client.set(access.name, to: later + access.value.drop { $0 != 0x20 }, of: key)
             #expect(await bench.rejection(ofCookie: cookie) == .sessionTokenUnknown)
             // Without it the sealed time counts: the token is not replaced earlier or later.
             _ = try await client.command([Array("HDEL".utf8), key, Array(access.name.utf8)])
             bench.advance(.milliseconds(899_999))
             #expect(try await bench.use(cookie).replacement == nil)
-            try await client.set(access.name, to: Array("1".utf8), of: key)
+            try await client.set(access.name, to: [0x31] + access.value.drop { $0 != 0x20 }, of: key)
             #expect(try await bench.use(cookie).replacement == nil)
             bench.advance(.milliseconds(1))
             let next = try #require(try await bench.use(cookie).replacement?.token)

@@ -50,9 +50,9 @@ extension RedisClient {
     /// The names of all keys.
     func keys() async throws -> [[UInt8]] { try await command([Array("KEYS".utf8), [0x2A]]).parts }
 
-    /// The only key of a kind: `s`, `i` or `g`.
+    /// The only key of a kind: `s`, `u` or `g`.
     func key(_ kind: Character) async throws -> [UInt8] {
-        let found = try await keys().filter { String(decoding: $0, as: UTF8.self).contains("}:\(kind):") }
+        let found = try await keys().filter { String(decoding: $0, as: UTF8.self).contains("}:\(kind)") }
         guard let key = found.first, found.count == 1 else { throw TestFailure("\(found.count) keys of kind \(kind)") }
         return key
     }
@@ -75,7 +75,7 @@ extension RedisClient {
         }
     }
 
-    /// The fields that hold a value of a session: `d` and the like, or `b:` for what opens it with an access token.
+    /// The fields that hold a value of a session: `d` and the like, or `a:` for what opens it with an access token.
     func parts(of kind: String, in key: [UInt8]) async throws -> [(name: String, value: [UInt8])] {
         try await fields(of: key).compactMap { field in
             let digits = field.name.prefix { $0.isNumber }
@@ -90,7 +90,9 @@ extension RedisClient {
     /// - Parameter position: where in it, from 0 to 1.
     func alter(_ kind: String, at position: Double, in key: [UInt8]) async throws {
         let parts = try await parts(of: kind, in: key)
-        var index = Int(Double(parts.reduce(0) { $0 + $1.value.count }) * position)
+        // The time before the wrapped key is a number, of which not every bit may change.
+        let start = kind == "a:" ? (parts.first?.value.firstIndex(of: 0x20) ?? 0) + 1 : 0
+        var index = start + Int(Double(parts.reduce(-start) { $0 + $1.value.count }) * position)
         for part in parts {
             guard index >= part.value.count else {
                 var value = part.value

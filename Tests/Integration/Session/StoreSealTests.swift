@@ -39,7 +39,7 @@ import Testing
             let fields = try await clients[0].fields(of: key)
             let other = try await planter.login("usr_eve")
             let keys = try await clients[0].keys().filter {
-                $0 != key && String(decoding: $0, as: UTF8.self).contains(":s:")
+                $0 != key && String(decoding: $0, as: UTF8.self).contains("}:s")
             }
             for field in try await clients[0].fields(of: try #require(keys.first)) {
                 try await clients[0].set(field.name, to: field.value, of: key)

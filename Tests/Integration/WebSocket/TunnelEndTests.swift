@@ -102,7 +102,7 @@ import Testing
             let other = try stage.gateway.webSocket("/kept", bearer(kept.access))
             pause(.seconds(1))
             // The session ends without a message.
-            let keys = try redis.command("KEYS *}:s:\(ended.session.dropFirst(4))*").split(separator: "\r\n")
+            let keys = try redis.command("KEYS *}:s\(ended.session.dropFirst(4))").split(separator: "\r\n")
             #expect(try redis.command("DEL \(keys.last ?? "none")").hasPrefix(":1"), "\(keys)")
             try end.expectEcho("unaware")
             #expect(try redis.command("CLIENT KILL TYPE pubsub").hasPrefix(":"))

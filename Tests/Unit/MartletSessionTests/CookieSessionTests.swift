@@ -258,7 +258,7 @@ import Testing
     }
 
     @Test func `keeps what it counts for in memory when its record changes`() async throws {
-        let backend = MemorySessions(maximumBytes: 4000)
+        let backend = MemorySessions(maximumBytes: 3000)
         let bench = SessionBench(backend: backend)
         var cookie = try await bench.cookieLogin().token
         for _ in 0..<16 { cookie = try await bench.reissue(cookie, renewedBy: bench.proof(acr: "level")).token }

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func `counts bytes too`() async throws {
-        let bench = SessionBench(backend: MemorySessions(maximumBytes: 4000))
+        let bench = SessionBench(backend: MemorySessions(maximumBytes: 3000))
         for _ in 0..<2 { _ = try await bench.login() }
         let error = await #expect(throws: SessionError.self) { try await bench.login() }
         #expect(error?.code == .sessionStoreFull)

@@ -85,11 +85,11 @@ import Testing
         #expect(Set(sessionKeys.map(\.id)).count == 50 && Set(sessionKeys.map(\.revocationID)).count == 50)
         #expect(SubjectKey("usr_bob").tag != subject.tag && SubjectKey("usr_bob").name != subject.name)
         for (sessionKey, lookup) in zip(sessionKeys, lookups) {
-            #expect(sessionKey.keyHash == Hexadecimal.encode(SHA256.digest(lookup)))
-            #expect(sessionKey.id == "ses_" + String(decoding: sessionKey.keyHash.prefix(32), as: UTF8.self))
+            #expect(sessionKey.keyHash == Hexadecimal.encode(SHA256.digest(lookup).prefix(16)))
+            #expect(sessionKey.id == "ses_" + String(decoding: sessionKey.keyHash, as: UTF8.self))
             let digits = String(decoding: sessionKey.keyHash.prefix(16), as: UTF8.self)
             #expect(sessionKey.revocationID == UInt64(digits, radix: 16))
-            #expect(SessionKey.digits(of: sessionKey.id) == Array(sessionKey.keyHash.prefix(32)))
+            #expect(SessionKey.digits(of: sessionKey.id) == Array(sessionKey.keyHash))
         }
     }
 }
