@@ -14,7 +14,7 @@ extension GatewayConfiguration {
         let parsed = ConfigurationNode.parseDocument(text, file: file, environment: environment, into: &parsing)
         guard let (root, unresolvedScalars) = parsed else { return (nil, parsing) }
         do {
-            var reader = try ConfigurationReader(root, title: ConfigurationReader.documentTitle, grammar: grammar)
+            var reader = try ConfigurationReader(root, title: ConfigurationReader.documentTitle) { grammar }
             // A value without its variables is not the one that was meant, even if it can be decoded.
             let unresolved = unresolvedScalars.intersection(root["admin"]?.scalarLocations ?? [])
             if !unresolved.isEmpty {

@@ -46,7 +46,9 @@ extension GatewayConfiguration {
             root, AvailableKinds(compiledIn: knownKinds, loadPlugins: loadPlugins), into: &diagnostics)
         configuration?.source.text = text
         configuration?.source.file = file
-        configuration?.source.files = root.namedFiles(relativeTo: file)
+        var files: [FilePath] = []
+        root.addNamedFiles(relativeTo: file, to: &files)
+        configuration?.source.files = files
         // Further errors of a scalar with an unset variable are only its consequence.
         found.add(Diagnostics(diagnostics.all.filter { !unresolvedScalars.contains($0.location) }))
         let isValid = !found.hasErrors
@@ -60,7 +62,7 @@ extension GatewayConfiguration {
         _ root: ConfigurationNode, _ kinds: AvailableKinds, into diagnostics: inout Diagnostics
     ) -> GatewayConfiguration? {
         do {
-            var reader = try ConfigurationReader(root, title: ConfigurationReader.documentTitle, grammar: grammar)
+            var reader = try ConfigurationReader(root, title: ConfigurationReader.documentTitle) { grammar }
             let configuration = read(&reader, kinds: kinds)
             reader.finish()
             diagnostics.add(reader.diagnostics)
@@ -73,17 +75,18 @@ extension GatewayConfiguration {
 }
 
 extension ConfigurationNode {
-    /// The values of all keys that end in `_file`, at any depth.
-    fileprivate func namedFiles(relativeTo file: String) -> [FilePath] {
+    /// Adds the values of all keys that end in `_file`, at any depth.
+    fileprivate func addNamedFiles(relativeTo file: String, to files: inout [FilePath]) {
         switch content {
-        case .scalar: return []
-        case .sequence(let elements): return elements.flatMap { $0.namedFiles(relativeTo: file) }
+        case .scalar: break
+        case .sequence(let elements): for element in elements { element.addNamedFiles(relativeTo: file, to: &files) }
         case .mapping(let entries):
-            return entries.flatMap { entry -> [FilePath] in
+            for entry in entries {
                 guard entry.key.value.hasSuffix("_file"), case .scalar(let scalar) = entry.value.content else {
-                    return entry.value.namedFiles(relativeTo: file)
+                    entry.value.addNamedFiles(relativeTo: file, to: &files)
+                    continue
                 }
-                return [FilePath(scalar.text, relativeTo: file)]
+                files.append(FilePath(scalar.text, relativeTo: file))
             }
         }
     }

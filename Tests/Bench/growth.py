@@ -44,21 +44,22 @@ def providers(bench, count):
     return {"providers": others, "routes": route}
 
 
-def sessions(bench):
-    """A configuration with sessions in Redis, and a file with the access tokens of more and more of them."""
+def sessions(bench, count=max(SESSIONS), cached="1m", of_user=SESSIONS_OF_USER, more=""):
+    """A configuration with sessions in Redis, a file with the access tokens of them, and Redis's port."""
     users, tokens = bench.work / "users", bench.work / "sessions"
-    names = [f"user{number}" for number in range(max(SESSIONS) // SESSIONS_OF_USER)]
+    names = [f"user{number}" for number in range(count // of_user)]
     users.write_text("".join(f"{name}:{HASH}\n" for name in names))
     _, redis = start_redis(bench)
-    # They stay cached for the whole of a load, and valid for the whole of a run.
+    # Valid for the whole of a run.
     settings = {
-        "more": f'store: {{ url: "redis://127.0.0.1:{redis}/0" }}\nsessions: {{ cache_ttl: 1m, access_ttl: 12h }}',
+        "more": f'store: {{ url: "redis://127.0.0.1:{redis}/0" }}\n'
+        f'sessions: {{ cache_ttl: {cached}, access_ttl: 12h }}\n{more}',
         "providers": f'  password: {{ kind: password, users: "htpasswd:{users}" }}', "routes": SESSION["routes"]}
     gateway = martlet(bench, **settings)
     connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
     try:
         with open(tokens, "w") as file:
-            for number in range(max(SESSIONS)):
+            for number in range(count):
                 body = json.dumps({"username": names[number % len(names)], "password": SECRET})
                 connection.request("POST", "/auth/login/password", body, {"Content-Type": "application/json"})
                 response = connection.getresponse()
@@ -69,7 +70,7 @@ def sessions(bench):
     finally:
         connection.close()
         bench.stop(gateway)
-    return settings, tokens
+    return settings, tokens, redis
 
 
 def claims(count):
@@ -101,7 +102,8 @@ def scenarios(bench):
         yield "upload", name, {}, {"path": "/sink", "body": size}
     for count in (1, 64, 1000, 4000):
         yield "connections", f"{count:,}", {}, {"connections": count}
-    settings, tokens = sessions(bench)
+    # They stay cached for the whole of a load.
+    settings, tokens, _ = sessions(bench)
     for count in SESSIONS:
         yield "sessions, known, in turn", f"{count:,}", settings, {"tokens": tokens, "distinct": count}
 

@@ -5,6 +5,7 @@ import rows_cpu
 import rows_floor
 import rows_latency
 import rows_process
+import rows_scale
 from machine import Failed, Unavailable
 from row import missed
 
@@ -30,6 +31,7 @@ ALL = {
     "loops": rows_counts.loops,
     "flat": rows_process.flat,
     "start": rows_process.start,
+    "many": rows_scale.many,
     "profile": rows_counts.profile,
 }
 

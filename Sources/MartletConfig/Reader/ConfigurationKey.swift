@@ -78,8 +78,10 @@ extension ConfigurationReader {
     mutating func nested<Root>(_ key: String, _ keys: [ConfigurationKey<Root>], into root: inout Root) {
         guard let node = node(key) else { return }
         do throws(ConfigurationError) {
-            let grammar = ConfigurationGrammar(keys, of: root)
-            var inner = try ConfigurationReader(node, title: title(of: key), grammar: grammar)
+            let defaults = root
+            var inner = try ConfigurationReader(node, title: title(of: key)) {
+                ConfigurationGrammar(keys, of: defaults)
+            }
             do throws(ConfigurationError) { try inner.read(keys, into: &root) } catch { inner.diagnostics.add(error) }
             inner.finish()
             diagnostics.add(inner.diagnostics)

@@ -10,7 +10,7 @@ extension ConfigurationNode {
         _ type: Block.Type, title: String, into diagnostics: inout Diagnostics
     ) -> Block? {
         var reader: ConfigurationReader
-        do { reader = try ConfigurationReader(self, title: title, grammar: Block.grammar) } catch {
+        do { reader = try ConfigurationReader(self, title: title, of: { Block.grammar }) } catch {
             diagnostics.add(error)
             return nil
         }

@@ -14,9 +14,10 @@ public struct ConfigurationReader {
 
     let entries: [ConfigurationNode.Entry]
     /// The keys of the block's grammar, where its type has one.
-    var grammarKeys: [String]? { grammar?.keyNames }
-    private let grammar: ConfigurationGrammar?
-    /// Every requested key, in order.
+    var grammarKeys: [String]? { grammar()?.keyNames }
+    /// Makes the grammar, which is needed for errors alone and would take longer than reading the block.
+    private let grammar: () -> ConfigurationGrammar?
+    /// Every requested key, in order; some more than once.
     var requestedKeys: [String] = []
     /// Unknown keys that were reported already.
     var reportedKeys: Set<String> = []
@@ -26,6 +27,13 @@ public struct ConfigurationReader {
     /// - Throws: `config.wrong_type` if the node is not a block.
     public init(
         _ node: ConfigurationNode, title: String, grammar: ConfigurationGrammar? = nil
+    ) throws(ConfigurationError) {
+        try self.init(node, title: title, of: { grammar })
+    }
+
+    /// - Parameter grammar: makes it.
+    init(
+        _ node: ConfigurationNode, title: String, of grammar: @escaping () -> ConfigurationGrammar?
     ) throws(ConfigurationError) {
         guard let entries = node.entries else {
             throw node.mismatch("\(title) ", mustBe: "a block of keys")
@@ -65,7 +73,7 @@ public struct ConfigurationReader {
             var hint = ""
             if count <= Suggestion.maximumSuggestions {
                 hint = Suggestion.phrase(for: key.value, among: grammarKeys ?? requestedKeys)
-                if hint.isEmpty { hint = KeyIndex.phrase(for: key.value, in: grammar) }
+                if hint.isEmpty { hint = KeyIndex.phrase(for: key.value, in: grammar()) }
             }
             diagnostics.error(
                 .configUnknownKey, at: key.location, "unknown key \(quoted(key.value)) in \(title)\(hint)")
@@ -77,7 +85,7 @@ public struct ConfigurationReader {
     }
 
     mutating func entry(_ key: String) -> ConfigurationNode.Entry? {
-        if !requestedKeys.contains(key) { requestedKeys.append(key) }
+        requestedKeys.append(key)
         return entries.first { $0.key.value == key }
     }
 }

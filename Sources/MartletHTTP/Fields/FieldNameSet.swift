@@ -60,14 +60,17 @@ package struct FieldNameSet: Sendable {
             filter |= 1 << FieldNameSet.filterBit(key.first, key.last)
         }
         var known: UInt64 = 0
-        for field in KnownField.allCases where field != .other {
-            if spelled.contains(FieldLetters.of(field.name.description)) { known |= field.bit }
-        }
+        for name in spelled { known |= FieldNameSet.knownFields[name] ?? 0 }
         self.known = known
         table = Table(slots: slots, letters: letters, names: given)
         self.filter = filter
         self.reservesAuthPrefix = reservesAuthPrefix
     }
+
+    /// The bits of the known fields, by the letters of their names.
+    private static let knownFields = [[UInt8]: UInt64](
+        KnownField.allCases.filter { $0 != .other }.map { (FieldLetters.of($0.name.description), $0.bit) },
+        uniquingKeysWith: |)
 
     /// The set with further names.
     package func adding(_ names: [String]) -> FieldNameSet {
