@@ -183,13 +183,14 @@ providers:
 {providers}
 upstreams:
   origin: {{ endpoints: ["{endpoint}"] }}
+{upstreams}
 routes:
 {routes}
 """
 ROUTES = """  - { name: all, match: { path: "/**" }, auth: { providers: [apple] }, upstream: origin }"""
 
 
-def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", providers="", routes=ROUTES, endpoint=None):
+def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", providers="", upstreams="", routes=ROUTES, endpoint=None):
     """Writes a configuration of the gateway into a new folder: the folder, and its ports."""
     folder = bench.work / name.lower().replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
@@ -197,7 +198,7 @@ def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", provi
     (folder / "config.yaml").write_text(MARTLET.format(
         port=ports["http"], tls=ports["tls"], admin=ports["admin"], certificate=bench.certificate,
         key=bench.certificate_key, workers=workers, server=server, audience=AUDIENCE, origin=bench.origin, more=more,
-        endpoint=endpoint or f"http://127.0.0.1:{bench.origin}", providers=providers, routes=routes))
+        endpoint=endpoint or f"http://127.0.0.1:{bench.origin}", providers=providers, upstreams=upstreams, routes=routes))
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 
 

@@ -32,6 +32,7 @@ ALL = {
     "flat": rows_process.flat,
     "start": rows_process.start,
     "many": rows_scale.many,
+    "reload": rows_scale.reload,
     "profile": rows_counts.profile,
 }
 

@@ -1,11 +1,14 @@
 """The rows about many sessions, and about many routes."""
 
+import concurrent.futures
 import os
+import signal
 import socket
 import statistics
 import time
 
 import growth
+from candidates import ROUTES as ROUTES_OF_ALL
 from candidates import martlet, write_martlet
 from machine import CANDIDATE_CORE, LOAD_CORE, Failed, memory
 from row import Row
@@ -18,6 +21,10 @@ OPENED = 2000
 BATCH = 5000
 MISSES = 1000  # a second
 STARTS = 11
+ROUTES, UPSTREAMS = 10_000, 1000
+RELOADS = 9
+RELOADED = b"configuration reloaded"
+WAITING = 1000  # requests a second
 MEBIBYTE = 1 << 20
 # A session and its subject under new names: what a login writes, with its expiry.
 COPY = """
@@ -139,3 +146,56 @@ def starts(bench, settings, tokens):
     finally:
         os.sched_setaffinity(0, cores)
     return times
+
+
+def reload(bench):
+    """How long a reload of many routes takes, and how long a request waits at most meanwhile."""
+    upstreams = "".join(
+        f'  u{number}: {{ endpoints: ["http://127.0.0.1:{bench.origin}"] }}\n' for number in range(UPSTREAMS))
+    routes = "".join(
+        f'  - {{ name: r{number}, match: {{ path: "/r{number}/**", methods: [GET, POST] }}, auth: {{ providers: [apple] }}, '
+        f'upstream: u{number % UPSTREAMS}, headers: {{ set: {{ X-Route: {{ value: "r{number}" }} }} }} }}\n'
+        for number in range(ROUTES))
+    gateway = martlet(bench, upstreams=upstreams, routes=routes + ROUTES_OF_ALL)
+    try:
+        bench.load.exact(gateway.port, count=2000)
+        quiet = [waits(bench, gateway) for _ in range(RELOADS)]
+        reloads = [reloaded(bench, gateway) for _ in range(RELOADS)]
+        busy, times = [], []
+        for _ in range(RELOADS):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                load = pool.submit(waits, bench, gateway)
+                time.sleep(0.7)
+                times.append(reloaded(bench, gateway))
+                busy.append(load.result())
+    finally:
+        bench.stop(gateway)
+    taken, wait = statistics.median(reloads), statistics.median(busy)
+    title = f"{ROUTES:,} routes, {UPSTREAMS:,} upstreams"
+    return [
+        Row(
+            f"{title}: a reload", f"{taken:.0f} ms", f"under load {statistics.median(times):.0f} ms", bar="≤ 150 ms",
+            met=taken <= 150, figures={"milliseconds": reloads, "under load": times}),
+        Row(
+            f"{title}: the longest wait of a request in 2 s with a reload, {WAITING:,} per second", f"{wait:.2f} ms",
+            f"without {statistics.median(quiet):.2f} ms", bar="≤ 5 ms", met=wait <= 5,
+            figures={"milliseconds": busy, "without": quiet})]
+
+
+def reloaded(bench, gateway):
+    """Milliseconds from the signal until the log says that the configuration is in force."""
+    with open(bench.processes.folder / f"{gateway.process.name}.log", "rb") as log:
+        log.seek(0, os.SEEK_END)
+        said, began = b"", time.perf_counter()
+        os.kill(gateway.pid, signal.SIGHUP)
+        while RELOADED not in said:
+            if time.perf_counter() - began > 20:
+                raise Failed("the gateway does not reload")
+            time.sleep(0.001)
+            said = said[-len(RELOADED):] + log.read()
+        return (time.perf_counter() - began) * 1000
+
+
+def waits(bench, gateway):
+    """The longest wait of a request, in milliseconds."""
+    return bench.load.exact(gateway.port, rate=WAITING, seconds=2)["microseconds"]["100"] / 1000
