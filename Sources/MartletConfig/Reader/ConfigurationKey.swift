@@ -23,6 +23,8 @@ struct ConfigurationKey<Root>: Sendable {
     /// Adds its rows to a grammar, with the defaults of a block.
     var describe: @Sendable (inout ConfigurationGrammar, Root) -> Void = { _, _ in }
     var phase = Phase.optional
+    /// Of the key in ``ConfigurationReader/marks``: without it there is nothing to read.
+    var mark = UInt64.max
     /// Sets the property if the key is there; throws only for what is required.
     var read: Read = { _, _ in }
 }
@@ -63,7 +65,7 @@ extension ConfigurationReader {
     /// - Throws: the error of a required key; those of others are recorded.
     mutating func read<Root>(_ keys: [ConfigurationKey<Root>], into root: inout Root) throws(ConfigurationError) {
         var isComplete = true
-        for key in keys where key.phase == .optional {
+        for key in keys where key.phase == .optional && marks & key.mark != 0 {
             do { try key.read(&root, &self) } catch {
                 diagnostics.add(error)
                 isComplete = false
@@ -103,7 +105,7 @@ extension ConfigurationKey {
                 grammar.keys.append(
                     .init(
                         name: name, shape: shape(), fallback: text(root), isRequired: isRequired, summary: summary))
-            }, phase: phase, read: read)
+            }, phase: phase, mark: isRequired ? .max : ConfigurationReader.mark(of: name), read: read)
     }
 
     /// A row of the grammar whose value is read in a way of its own.

@@ -13,6 +13,9 @@ public struct ConfigurationReader {
     public var diagnostics = Diagnostics()
 
     let entries: [ConfigurationNode.Entry]
+    /// The marks of the block's keys: most of those that a block may have are not there, which a mark shows at the price
+    /// of one comparison. All, for a block without any.
+    let marks: UInt64
     /// The keys of the block's grammar, where its type has one.
     var grammarKeys: [String]? { grammar()?.keyNames }
     /// Makes the grammar, which is needed for errors alone and would take longer than reading the block.
@@ -40,8 +43,16 @@ public struct ConfigurationReader {
         }
         self.title = title
         self.entries = entries
+        marks = entries.isEmpty ? .max : entries.reduce(0) { $0 | Self.mark(of: $1.key.value) }
         self.grammar = grammar
         location = node.location
+    }
+
+    /// One bit, which other keys may have too.
+    static func mark(of key: String) -> UInt64 {
+        let text = key.utf8
+        let ends = UInt64(text.first ?? 0) ^ (UInt64(text.last ?? 0) << 2)
+        return 1 << ((UInt64(truncatingIfNeeded: text.count &* 7) ^ ends) & 63)
     }
 
     /// The block's keys, in file order.
