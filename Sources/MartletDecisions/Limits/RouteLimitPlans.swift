@@ -22,7 +22,7 @@ package struct RouteLimitPlans: Sendable {
     /// The limits of logins; `nil` without any.
     package let logins: RouteLimitPlan?
     /// Whether any of them counts by the caller.
-    let needCaller: Bool
+    package let needCaller: Bool
     /// Whether any of them announces what is left.
     package let announce: Bool
     /// The index of the plan of a route, by its name.

@@ -62,8 +62,6 @@ package final class Snapshot: Sendable {
     package let editsHeads: Bool
     /// Whether more than `Authorization` may be a credential: cookies, headers of their own, parts of the request.
     package let hasOtherCredentials: Bool
-    /// Whether any limit counts by the caller.
-    package let limitsCallers: Bool
     /// Whether any route has headers or certificates that are credentials, or decides by parts of the request.
     let readsRequests: Bool
 
@@ -88,7 +86,6 @@ package final class Snapshot: Sendable {
         editsHeads = hasBrowser || routeLimits.announce || accessLog.notesResponses
         readsRequests = authentication.readsRequests
         hasOtherCredentials = hasBrowser || readsRequests
-        limitsCallers = routeLimits.needCaller
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }

@@ -34,7 +34,7 @@ extension EventLoop {
                 routed, bytes, authorization: router.head.authorizationValue, result: verification, at: loop.time,
                 &lent.pointee.credential)
         guard let authorized = unsafe carryOut(outcome, of: exchange, on: route, bytes) else { return }
-        if loop.context.snapshot.limitsCallers {
+        if loop.context.snapshot.routeLimits.needCaller {
             do throws(Failure) {
                 guard
                     unsafe try router.admitCaller(

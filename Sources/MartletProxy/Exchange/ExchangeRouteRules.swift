@@ -21,9 +21,8 @@ internal import MartletResponder
     private(set) var responseFields: ResponseFieldRules?
     /// Kept when the exchange has ended, as the next one in its slot mostly has the same, and need not count it.
     private var crossOrigin: CrossOriginFields?
-    /// The same, to lend it without counting.
+    /// The same while the exchange has it, to lend it without counting.
     private var lent: Unmanaged<CrossOriginFields>?
-    private var hasCrossOrigin = false
     /// When the response's head has to be there, in nanoseconds.
     private(set) var deadline = Int64.max
 
@@ -33,23 +32,20 @@ internal import MartletResponder
     mutating func set(_ fields: ResponseFieldRules?, started: Int64, timeout: Int64) {
         isSet = true
         responseFields = fields
-        hasCrossOrigin = false
+        unsafe lent = nil
         deadline = timeout == .max ? .max : started &+ timeout
     }
 
     /// Has the response tell a page of another origin what it may read.
     mutating func set(crossOrigin fields: CrossOriginFields) {
-        hasCrossOrigin = true
-        let new = unsafe Unmanaged.passUnretained(fields)
-        guard unsafe lent?.toOpaque() != new.toOpaque() else { return }
-        crossOrigin = fields
-        unsafe lent = new
+        if crossOrigin !== fields { crossOrigin = fields }
+        unsafe lent = Unmanaged.passUnretained(fields)
     }
 
     /// Lends what the response tells a page of another origin, if the route has rules for them.
     @inline(__always)
     func withCrossOrigin(_ body: (CrossOriginFields) -> Void) {
-        if hasCrossOrigin { unsafe lent?._withUnsafeGuaranteedRef(body) }
+        unsafe lent?._withUnsafeGuaranteedRef(body)
     }
 
     /// The exchange has ended.
@@ -58,7 +54,7 @@ internal import MartletResponder
         guard isSet else { return }
         isSet = false
         responseFields = nil
-        hasCrossOrigin = false
+        unsafe lent = nil
         deadline = .max
     }
 

@@ -221,7 +221,7 @@ import Testing
         let snapshot = settings.snapshot()
         let plan = snapshot.routeLimits.plans[0]
         #expect(plan.limits.map(\.name) == ["second", "first"] && plan.countBeforeCaller == 1)
-        #expect(snapshot.limitsCallers && !snapshot.hasOtherCredentials && !snapshot.editsHeads)
+        #expect(snapshot.routeLimits.needCaller && !snapshot.hasOtherCredentials && !snapshot.editsHeads)
         #expect(snapshot.compiledRoutes.map(\.limitPlan) == [-1, 0, -1, -1, -1])
     }
 }
