@@ -2,26 +2,31 @@ internal import MartletConfig
 package import MartletTraffic
 
 /// What the rate limits of one phase decided about a request: all of them pass it, or none counts it.
-@usableFromInline package struct LimitDecisions: Sendable {
-    private var decisions = InlineArray<8, TokenDecision>(
-        repeating: TokenDecision(isAllowed: true, missing: 0))
+///
+/// Lent `inout`, also where it is only read: one that a function borrows is copied for it.
+@frozen @usableFromInline package struct LimitDecisions: Sendable {
+    /// For each limit, the nanoseconds until its bucket is full.
+    @usableFromInline var missing = InlineArray<8, Int64>(repeating: 0)
     /// The limit without a token whose next one comes last, or −1.
     @usableFromInline package private(set) var rejecting = -1
-    private var longestWait: Int64 = -1
-    /// Limits that have decided, and those that have taken a token, as bits.
+    @usableFromInline var longestWait: Int64 = -1
+    /// Limits that have decided, those that let the request pass, and those that have taken a token, as bits.
     @usableFromInline var decided: UInt16 = 0
-    private var taken: UInt16 = 0
+    @usableFromInline var passing: UInt16 = .max
+    @usableFromInline var taken: UInt16 = 0
     /// Limits whose token is one of the store, as bits.
     package var storeTokens: UInt16 = 0
     /// Limits that reject because the store does not respond, as bits.
-    private(set) var withoutStore: UInt16 = 0
+    @usableFromInline var withoutStore: UInt16 = 0
 
-    package init() {}
+    @inlinable @inline(__always) package init() {}
 
     /// The number of limits that it has room for.
     package static let capacity = RouteLimitsConfiguration.maximumRates
 
-    package subscript(index: Int) -> TokenDecision { decisions[index] }
+    package subscript(index: Int) -> TokenDecision {
+        mutating get { TokenDecision(isAllowed: isAllowed(index), missing: missing[index]) }
+    }
 
     /// Whether there was a token in each.
     @inlinable package var areAllowed: Bool { rejecting < 0 }
@@ -30,17 +35,29 @@ package import MartletTraffic
     package var isStoreFailure: Bool { rejecting >= 0 && withoutStore & Self.bit(rejecting) != 0 }
 
     /// A limit as a bit.
-    @inlinable package static func bit(_ index: Int) -> UInt16 { 1 << UInt16(truncatingIfNeeded: index) }
+    @inlinable package static func bit(_ index: Int) -> UInt16 { 1 &<< UInt16(truncatingIfNeeded: index) }
 
     /// Whether one limit lets the request pass.
-    package func isAllowed(_ index: Int) -> Bool { decisions[index].isAllowed }
+    @inline(__always)
+    mutating func isAllowed(_ index: Int) -> Bool { passing & Self.bit(index) != 0 }
+
+    /// Takes a token of a limit that counts in this process.
+    package mutating func take(_ key: RateKey, of index: Int, _ limit: PlannedLimit, at now: Int64) {
+        record(limit.table.take(key, limit.rate, at: now), of: index, limit.rate)
+    }
 
     /// Records what one limit decided.
+    @inline(__always)
     package mutating func record(_ decision: TokenDecision, of index: Int, _ rate: TokenRate) {
-        decisions[index] = decision
+        missing[index] = decision.missing
         decided |= Self.bit(index)
-        if decision.isAllowed { taken |= Self.bit(index) }
-        guard !decision.isAllowed, decision.wait(rate) > longestWait else { return }
+        guard !decision.isAllowed else {
+            passing |= Self.bit(index)
+            taken |= Self.bit(index)
+            return
+        }
+        passing &= ~Self.bit(index)
+        guard decision.wait(rate) > longestWait else { return }
         longestWait = decision.wait(rate)
         rejecting = index
     }
@@ -54,13 +71,14 @@ package import MartletTraffic
     /// Records that a limit lets the request pass without a token, because the store does not respond.
     mutating func recordUncounted(_ index: Int) {
         decided |= Self.bit(index)
-        decisions[index] = TokenDecision(isAllowed: true, missing: 0)
+        passing |= Self.bit(index)
+        missing[index] = 0
     }
 
     /// Decides as the limit's `on_store_error` says.
     package mutating func recordWithoutStore(_ index: Int, _ limit: PlannedLimit, _ key: RateKey, at now: Int64) {
         switch limit.onStoreError {
-        case .local: record(limit.table.take(key, limit.rate, at: now), of: index, limit.rate)
+        case .local: take(key, of: index, limit, at: now)
         case .deny: recordStoreFailure(of: index, limit.rate)
         case .allow: recordUncounted(index)
         }
@@ -74,6 +92,6 @@ package import MartletTraffic
 
     /// Records that a token was given back.
     package mutating func gaveBack(_ index: Int, _ rate: TokenRate) {
-        decisions[index] = decisions[index].givenBack(rate)
+        missing[index] = self[index].givenBack(rate).missing
     }
 }

@@ -35,7 +35,7 @@ package struct LoginLimits: Sendable {
             // The store is not asked for what is rejected.
             guard decisions.areAllowed else { break }
         }
-        plan.count(decisions, 0..<plan.limits.count)
+        plan.count(&decisions, 0..<plan.limits.count)
         guard !decisions.areAllowed else { return nil }
         for (index, limit) in plan.limits.enumerated() where decisions.took(index) {
             let key = key(of: limit, request)
@@ -70,7 +70,7 @@ package struct LoginLimits: Sendable {
     }
 
     private func key(of limit: PlannedLimit, _ request: LocalRequest) -> RateKey {
-        var builder = RateKeyBuilder()
+        var builder = limit.keyStart
         add(limit, request, to: &builder)
         return builder.build()
     }
@@ -84,7 +84,7 @@ package struct LoginLimits: Sendable {
     private func add(_ limit: PlannedLimit, _ request: LocalRequest, to builder: inout some LimitKeyBuilding) {
         for part in limit.parts {
             switch part {
-            case .address: unsafe request.address.withUnsafeBufferPointer { unsafe builder.add(address: $0) }
+            case .address: builder.add(address: request.address.span)
             case .host:
                 unsafe Array((request.field("host") ?? "").utf8).withUnsafeBufferPointer {
                     unsafe builder.add(host: $0)

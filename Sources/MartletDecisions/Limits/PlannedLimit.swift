@@ -36,7 +36,7 @@ package final class LimitCounts: Sendable {
 }
 
 /// One rate limit on one route: its buckets, and the parts of its keys.
-package final class PlannedLimit: Sendable {
+@usableFromInline package final class PlannedLimit: Sendable {
     /// A part of a key; plain values, so that nothing is retained for a request.
     package enum Part: Sendable, Equatable {
         case subject
@@ -50,9 +50,11 @@ package final class PlannedLimit: Sendable {
 
     package let name: String
     package let nameBytes: [UInt8]
-    /// What `RateLimit` has before the tokens that are left, behind a comma and a space.
+    /// What `RateLimit` has before the tokens that are left.
     package let announcement: [UInt8]
     package let rate: TokenRate
+    /// What its keys begin with.
+    package let keyStart = RateKeyBuilder()
     package let parts: [Part]
     /// Names in lower case.
     package let headers: [[UInt8]]
@@ -70,7 +72,7 @@ package final class PlannedLimit: Sendable {
         routeBytes = Array(route.utf8)
         name = limit.name.value
         nameBytes = Array(name.utf8)
-        announcement = Array(", \"\(name)\";r=".utf8)
+        announcement = Array("\"\(name)\";r=".utf8)
         rate = TokenRate(count: limit.rate.count, perSeconds: limit.rate.seconds, burst: limit.burst)
         var headers: [[UInt8]] = []
         parts = limit.keys.map { key in

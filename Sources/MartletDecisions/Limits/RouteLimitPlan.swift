@@ -1,16 +1,16 @@
 package import MartletConfig
-package import MartletTraffic
+internal import MartletTraffic
 private import Synchronization
 
 /// The limits on requests of one route.
-@safe package final class RouteLimitPlan: Sendable {
+@safe @usableFromInline package final class RouteLimitPlan: Sendable {
     /// Numbers plans, so that tokens are given back to the one that they were taken of.
     private static let lastID = Atomic<Int32>(0)
 
     package let id: Int32
     /// Those that are decided before the credential is looked at come first.
     package let limits: [PlannedLimit]
-    private let unretained: [Unmanaged<PlannedLimit>]
+    @usableFromInline let unretained: [Unmanaged<PlannedLimit>]
     /// How many of them come first.
     package let countBeforeCaller: Int
     /// Whether any of them counts in the store.
@@ -41,22 +41,13 @@ private import Synchronization
     }
 
     /// Lends one of the limits, which the plan retains.
+    @inlinable @inline(__always)
     package func withLimit<Value>(_ index: Int, _ body: (PlannedLimit) -> Value) -> Value {
         unsafe unretained[index]._withUnsafeGuaranteedRef(body)
     }
 
-    /// Takes a token of each of some limits that count in this process.
-    /// - Parameter keys: what they count the request by.
-    package func take(
-        _ range: Range<Int>, by keys: inout InlineArray<8, RateKey>, at now: Int64, _ decisions: inout LimitDecisions
-    ) {
-        for index in range {
-            withLimit(index) { decisions.record($0.table.take(keys[index], $0.rate, at: now), of: index, $0.rate) }
-        }
-    }
-
     /// Counts what some limits have decided: where one rejects a request, the others have not let it pass.
-    package func count(_ decisions: LimitDecisions, _ range: Range<Int>) {
+    package func count(_ decisions: inout LimitDecisions, _ range: Range<Int>) {
         let areAllowed = decisions.areAllowed
         for index in range where decisions.isDecided(index) && decisions.isAllowed(index) == areAllowed {
             withLimit(index) { $0.counts.count(isAllowed: areAllowed) }

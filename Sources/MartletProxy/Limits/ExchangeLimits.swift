@@ -43,7 +43,7 @@ struct ExchangeLimits: ~Copyable {
         counter.leave()
         isEntered = false
         isAnnounced = false
-        decided = nil
+        if decided != nil { decided = nil }
         (plan, storeTokens) = (-1, 0)
         fields.removeAll()
     }
@@ -60,9 +60,8 @@ extension ExchangeLimits {
 
     /// Adds the state of one limit.
     mutating func announce(_ decision: TokenDecision, of limit: PlannedLimit, isFirst: Bool) {
-        unsafe limit.announcement.withUnsafeBufferPointer {
-            unsafe fields.append(UnsafeBufferPointer(rebasing: $0[(isFirst ? 2 : 0)...]))
-        }
+        if !isFirst { fields.append(", ") }
+        fields.append(limit.announcement)
         fields.append(decimal: decision.remaining(limit.rate))
         fields.append(";t=")
         fields.append(decimal: decision.reset(limit.rate))

@@ -12,7 +12,7 @@ extension RequestRouter {
         of limit: PlannedLimit, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
         _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) -> RateKey {
-        var builder = RateKeyBuilder()
+        var builder = limit.keyStart
         unsafe add(limit, exchange, bytes, to: &builder, &exchanges, &downstreams, &context)
         return builder.build()
     }
@@ -61,15 +61,13 @@ extension RequestRouter {
         _ exchange: Handle<Exchange>, to builder: inout some LimitKeyBuilding, _ exchanges: inout Exchanges,
         _ downstreams: inout DownstreamConnections
     ) {
-        if exchanges[exchange].record.forwardedNetwork.isEmpty {
-            let downstream = exchanges[exchange].downstream
-            unsafe downstreams[downstream].origin.address.bytes.withUnsafeBufferPointer {
-                unsafe builder.add(address: $0)
-            }
+        // Borrowed where they are: an array that a slab lends is retained.
+        let lent = unsafe exchanges.all.address(of: exchange)
+        if unsafe lent.pointee.record.forwardedNetwork.isEmpty {
+            let downstream = unsafe downstreams.all.address(of: lent.pointee.downstream)
+            unsafe builder.add(address: downstream.pointee.origin.address.bytes.span)
         } else {
-            unsafe exchanges[exchange].record.forwardedNetwork.withUnsafeBufferPointer {
-                unsafe builder.add(address: $0)
-            }
+            unsafe builder.add(address: lent.pointee.record.forwardedNetwork.span)
         }
     }
 

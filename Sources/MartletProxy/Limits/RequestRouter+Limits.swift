@@ -104,37 +104,43 @@ extension RequestRouter {
         var decisions = LimitDecisions()
         if plan.isShared {
             guard
-                let shared = unsafe takeShared(
-                    exchange, plan, range, needsCaller: needsCaller, bytes, &exchanges, &downstreams,
+                unsafe takeShared(
+                    &decisions, exchange, plan, range, needsCaller: needsCaller, bytes, &exchanges, &downstreams,
                     &context)
-            else {
-                return .waits
-            }
-            decisions = shared
+            else { return .waits }
         } else {
-            var keys = InlineArray<8, RateKey>(repeating: .none)
             for index in range {
                 plan.withLimit(index) {
-                    keys[index] = unsafe key(of: $0, exchange, bytes, &exchanges, &downstreams, &context)
+                    let key = unsafe key(of: $0, exchange, bytes, &exchanges, &downstreams, &context)
+                    decisions.take(key, of: index, $0, at: context.now)
                 }
             }
-            plan.take(range, by: &keys, at: context.now, &decisions)
         }
-        plan.count(decisions, range)
+        plan.count(&decisions, range)
         guard decisions.areAllowed else {
-            unsafe giveBack(&decisions, exchange, plan, range, bytes, &exchanges, &downstreams, &context)
-            announce(decisions, exchange, plan, range, continues: false, &exchanges)
-            let limit = plan.limits[decisions.rejecting]
-            let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
-            unsafe noteHead(exchange, bytes, &exchanges, &downstreams, &context)
-            return decisions.isStoreFailure
-                ? .unavailable(decisions.rejecting) : .exceeded(decisions.rejecting, retryAfter: retryAfter)
+            return unsafe exceeded(&decisions, exchange, plan, range, bytes, &exchanges, &downstreams, &context)
         }
         if !needsCaller { exchanges[exchange].record.limits.took(plan.id, storeTokens: decisions.storeTokens) }
         if plan.announces {
-            announce(decisions, exchange, plan, range, continues: range.lowerBound > 0, &exchanges)
+            announce(&decisions, exchange, plan, range, continues: range.lowerBound > 0, &exchanges)
         }
         return .passes
+    }
+
+    /// A limit has no token for a request: the others get theirs back, and its response tells what is left.
+    @inline(never)
+    private mutating func exceeded(
+        _ decisions: inout LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) -> Admission {
+        unsafe giveBack(&decisions, exchange, plan, range, bytes, &exchanges, &downstreams, &context)
+        announce(&decisions, exchange, plan, range, continues: false, &exchanges)
+        let limit = plan.limits[decisions.rejecting]
+        let retryAfter = decisions[decisions.rejecting].retryAfter(limit.rate)
+        unsafe noteHead(exchange, bytes, &exchanges, &downstreams, &context)
+        return decisions.isStoreFailure
+            ? .unavailable(decisions.rejecting) : .exceeded(decisions.rejecting, retryAfter: retryAfter)
     }
 
     /// Gives back the tokens of a request that is rejected.
@@ -166,7 +172,7 @@ extension RequestRouter {
     /// Adds RateLimit fields for some limits to the response.
     /// - Parameter continues: after those of the first phase.
     private func announce(
-        _ decisions: LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
+        _ decisions: inout LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
         continues: Bool, _ exchanges: inout Exchanges
     ) {
         guard !range.isEmpty else { return }

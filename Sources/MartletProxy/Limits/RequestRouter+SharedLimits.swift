@@ -6,25 +6,26 @@ extension RequestRouter {
     /// Takes a token of each of some limits, of which some are shared.
     ///
     /// Limits that need no store decide first: where one of them rejects the request, the store is not asked.
-    /// - Returns: `nil` if the request waits for the store.
+    /// - Returns: `false` if the request waits for the store.
+    @inline(never)
     mutating func takeShared(
-        _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>, needsCaller: Bool,
-        _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges, _ downstreams: inout DownstreamConnections,
-        _ context: inout LoopContext
-    ) -> LimitDecisions? {
+        _ decisions: inout LimitDecisions, _ exchange: Handle<Exchange>, _ plan: RouteLimitPlan, _ range: Range<Int>,
+        needsCaller: Bool, _ bytes: UnsafeBufferPointer<UInt8>, _ exchanges: inout Exchanges,
+        _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) -> Bool {
         if let decided = unsafe takeDecided(
             exchange, plan, needsCaller: needsCaller, bytes, &exchanges, &downstreams, &context)
         {
-            return decided
+            decisions = decided
+            return true
         }
-        var decisions = LimitDecisions()
         var missing: UInt16 = 0
         for index in range where plan.limits[index].shared == nil {
             let limit = plan.limits[index]
             let key = unsafe key(of: limit, exchange, bytes, &exchanges, &downstreams, &context)
-            decisions.record(limit.table.take(key, limit.rate, at: context.now), of: index, limit.rate)
+            decisions.take(key, of: index, limit, at: context.now)
         }
-        guard decisions.areAllowed else { return decisions }
+        guard decisions.areAllowed else { return true }
         for index in range {
             guard let shared = plan.limits[index].shared else { continue }
             let (limit, key) = unsafe (
@@ -37,7 +38,7 @@ extension RequestRouter {
             case .unavailable: decisions.recordWithoutStore(index, limit, key, at: context.now)
             }
         }
-        guard missing != 0, decisions.areAllowed else { return decisions }
+        guard missing != 0, decisions.areAllowed else { return true }
         let wait = LimitWait(plan, range, needsCaller: needsCaller, decisions, missing: missing) {
             [mailbox = context.mailbox] in
             mailbox.post(.limitsDecided(exchange: exchange, $0))
@@ -56,7 +57,7 @@ extension RequestRouter {
         }
         exchanges.suspend(
             exchange, for: .limits(PendingLimits(wait)), until: context.now &+ longestWait, &downstreams, &context)
-        return nil
+        return false
     }
 
     /// The decisions that a request has waited for; `nil` if it has not, or for those of another configuration.

@@ -9,9 +9,6 @@ package struct RateKey: Sendable, Hashable {
 
     fileprivate init(word: Int64) { self.word = word == 0 ? 1 : word }
 
-    /// Where no key has been built yet.
-    package static var none: RateKey { RateKey(word: 1) }
-
     /// The first of the two groups where its bucket may be.
     @inline(__always)
     func firstGroup(of count: UInt64) -> UInt64 { UInt64(bitPattern: word).multipliedFullWidth(by: count).high }
@@ -46,21 +43,23 @@ package protocol LimitKeyBuilding {
 
     /// Adds a host: its name in lower case, without a port and a final dot.
     mutating func add(host bytes: UnsafeBufferPointer<UInt8>)
+
+    /// Adds a client's address: 16 bytes in network order, of which a /64 counts unless they are an IPv4 address.
+    /// Anything else is missing.
+    mutating func add(address bytes: Span<UInt8>)
 }
 
 extension LimitKeyBuilding {
-    /// Adds a client's address: 16 bytes in network order, of which a /64 counts unless they are an IPv4 address.
-    /// Anything else is missing.
-    package mutating func add(address bytes: UnsafeBufferPointer<UInt8>) {
-        guard bytes.count == 16, let base = unsafe UnsafeRawPointer(bytes.baseAddress) else { return addMissing() }
+    /// Adds a client's address.
+    package mutating func add(address bytes: Span<UInt8>) {
+        guard bytes.count == 16 else { return addMissing() }
         let words = unsafe (
-            base.loadUnaligned(as: UInt64.self).bigEndian,
-            base.loadUnaligned(fromByteOffset: 8, as: UInt64.self).bigEndian
+            bytes.bytes.unsafeLoadUnaligned(as: UInt64.self).bigEndian,
+            bytes.bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt64.self).bigEndian
         )
         guard words != (0, 0) else { return addMissing() }
         let isMapped = words.0 == 0 && words.1 >> 32 == 0xFFFF
-        let part = isMapped ? 12..<16 : 0..<8
-        unsafe add(UnsafeBufferPointer(rebasing: bytes[part]))
+        unsafe bytes.extracting(isMapped ? 12..<16 : 0..<8).withUnsafeBufferPointer { unsafe add($0) }
     }
 }
 
@@ -101,11 +100,18 @@ package struct RateKeyBuilder: LimitKeyBuilding {
             unsafe mix(base.loadUnaligned(fromByteOffset: index, as: UInt64.self), Self.text)
             index &+= 8
         }
-        guard index < bytes.count else { return }
+        let left = bytes.count &- index
+        guard left > 0 else { return }
         var word: UInt64 = 0
-        while index < bytes.count {
-            word = word &<< 8 | UInt64(unsafe bytes[index])
-            index &+= 1
+        if left >= 4 {
+            word = UInt64(unsafe base.loadUnaligned(fromByteOffset: index, as: UInt32.self)) &<< 32
+            index = bytes.count &- 4
+            word |= UInt64(unsafe base.loadUnaligned(fromByteOffset: index, as: UInt32.self))
+        } else {
+            while index < bytes.count {
+                word = word &<< 8 | UInt64(unsafe bytes[index])
+                index &+= 1
+            }
         }
         mix(word, Self.text)
     }

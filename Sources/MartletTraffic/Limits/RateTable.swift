@@ -88,6 +88,7 @@ internal import Synchronization
         )
     }
 
+    @inline(__always)
     private func find(_ key: RateKey) -> Int? {
         let (first, second) = starts(key)
         for slot in first..<(first &+ Self.groupSize) where self.key(slot) == key.word { return slot }

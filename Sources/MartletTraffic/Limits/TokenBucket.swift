@@ -49,13 +49,14 @@ package struct TokenBucket: Sendable, Equatable {
 }
 
 /// Whether there was a token, and the state of the bucket afterwards.
-package struct TokenDecision: Sendable, Equatable {
-    private static let second: Int64 = 1_000_000_000
+@frozen @usableFromInline package struct TokenDecision: Sendable, Equatable {
+    @inlinable static var second: Int64 { 1_000_000_000 }
 
-    package let isAllowed: Bool
+    @usableFromInline package let isAllowed: Bool
     /// Nanoseconds until the bucket is full.
-    package let missing: Int64
+    @usableFromInline package let missing: Int64
 
+    @inlinable @inline(__always)
     package init(isAllowed: Bool, missing: Int64) {
         self.isAllowed = isAllowed
         self.missing = missing
@@ -67,20 +68,25 @@ package struct TokenDecision: Sendable, Equatable {
     }
 
     /// The tokens that are left.
+    @inlinable @inline(__always)
     package func remaining(_ rate: TokenRate) -> Int { Int((rate.capacity &- missing) / rate.interval) }
 
     /// Nanoseconds until there is a token; 0 if there is one.
+    @inlinable @inline(__always)
     package func wait(_ rate: TokenRate) -> Int64 { max(missing &+ rate.interval &- rate.capacity, 0) }
 
     /// Whole seconds until there is a token, at least 1: `Retry-After`.
+    @inlinable @inline(__always)
     package func retryAfter(_ rate: TokenRate) -> Int { Self.seconds(wait(rate)) }
 
     /// Whole seconds, at least 1, until the bucket is full, or until it has a token if it has none.
+    @inlinable @inline(__always)
     package func reset(_ rate: TokenRate) -> Int {
         remaining(rate) == 0 ? retryAfter(rate) : Self.seconds(missing)
     }
 
-    private static func seconds(_ nanoseconds: Int64) -> Int {
+    @inlinable @inline(__always)
+    static func seconds(_ nanoseconds: Int64) -> Int {
         Int(max((nanoseconds &+ second &- 1) / second, 1))
     }
 }

@@ -1,5 +1,5 @@
 /// How fast the tokens of a bucket come back, and how many it holds.
-package struct TokenRate: Sendable, Hashable {
+@frozen @usableFromInline package struct TokenRate: Sendable, Hashable {
     /// No bucket needs longer than this to be full again: a century, so that no sum of times overflows.
     private static let longest: Int64 = 100 * 365 * 24 * 3600 * 1_000_000_000
 
@@ -10,9 +10,9 @@ package struct TokenRate: Sendable, Hashable {
     /// Tokens of a full bucket.
     package let burst: Int
     /// Nanoseconds until one token is back; at least 1.
-    package let interval: Int64
+    @usableFromInline package let interval: Int64
     /// Nanoseconds until an empty bucket is full.
-    package let capacity: Int64
+    @usableFromInline package let capacity: Int64
 
     /// - Parameters:
     ///   - count: tokens in one period; at least 1.

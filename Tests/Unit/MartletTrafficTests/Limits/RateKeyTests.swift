@@ -19,7 +19,7 @@ import Testing
     }
 
     private func address(_ bytes: [UInt8]) -> RateKey {
-        key { builder in unsafe bytes.withUnsafeBufferPointer { unsafe builder.add(address: $0) } }
+        key { builder in builder.add(address: bytes.span) }
     }
 
     private var missing: RateKey { key { $0.addMissing() } }
