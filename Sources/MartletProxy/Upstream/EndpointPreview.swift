@@ -57,7 +57,8 @@ package struct EndpointPreview: Sendable {
             var balancer = Balancer()
             position =
                 balancer.choose(
-                    traffic.balance, hash: hash == 0 ? nil : hash, avoiding: nil, panicThreshold: 0, among: candidates
+                    traffic.balance, hash: hash == 0 ? nil : hash, avoiding: nil, panicThreshold: 0,
+                    among: candidates.span
                 )?.position
         }
         chosen = position.map { EndpointText.url(upstream.members[$0].address.value) }

@@ -19,25 +19,31 @@ extension UpstreamDirectory {
         _ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64
     ) -> EndpointIndex? {
         let position = Int(cluster)
-        updateCandidates(of: cluster, now)
         let avoided = avoiding.isNone ? nil : clusters[position].members.firstIndex(of: avoiding)
-        let chosen = clusters[position].balancer.choose(
-            clusters[position].upstream.traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided,
-            panicThreshold: clusters[position].upstream.traffic.panicThreshold, among: clusters[position].candidates)
+        let chosen = unsafe clusters[position].candidates.withUnsafeMutableBufferPointer { candidates in
+            unsafe updateCandidates(candidates, of: position, now)
+            return unsafe clusters[position].balancer.choose(
+                clusters[position].upstream.traffic.balance, hash: hash == 0 ? nil : hash, avoiding: avoided,
+                panicThreshold: clusters[position].upstream.traffic.panicThreshold,
+                among: UnsafeBufferPointer(candidates).span)
+        }
         guard let chosen else { return leastEjected(cluster, avoiding: avoiding) }
         return clusters[position].members[chosen.position]
     }
 
     /// Brings what changes with every request up to date.
-    private mutating func updateCandidates(of cluster: ClusterIndex, _ now: Int64) {
-        let position = Int(cluster)
+    @inline(__always)
+    private func updateCandidates(
+        _ candidates: UnsafeMutableBufferPointer<EndpointCandidate>, of position: Int, _ now: Int64
+    ) {
+        precondition(clusters[position].members.count <= candidates.count)
         let slowStart = clusters[position].upstream.traffic.slowStart
         for member in clusters[position].members.indices {
             let index = Int(clusters[position].members[member])
-            clusters[position].candidates[member].active = endpoints[index].active
-            clusters[position].candidates[member].isEjected = !endpoints[index].ejection.isUsable(at: now)
+            unsafe candidates[member].active = endpoints[index].active
+            unsafe candidates[member].isEjected = !endpoints[index].ejection.isUsable(at: now)
             guard slowStart > 0 else { continue }
-            clusters[position].candidates[member].weight = SlowStart.weight(
+            unsafe candidates[member].weight = SlowStart.weight(
                 clusters[position].weights[member], since: endpoints[index].watch.startedAt, span: slowStart, at: now)
         }
     }

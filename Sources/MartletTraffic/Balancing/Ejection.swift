@@ -25,7 +25,7 @@ package struct EjectionPolicy: Sendable, Equatable {
 }
 
 /// The failures of one endpoint, and how long it is ejected for them.
-package struct Ejection: Sendable, Equatable {
+@frozen @usableFromInline package struct Ejection: Sendable, Equatable {
     /// What a failure means.
     package enum Failure: Sendable {
         /// It could not be connected to.
@@ -37,22 +37,25 @@ package struct Ejection: Sendable, Equatable {
     /// Failures in a row.
     package private(set) var failures = 0
     /// Ejections in a row: the last one is not over before a request succeeds.
-    package private(set) var count = 0
-    package private(set) var until: Int64 = 0
+    @usableFromInline package private(set) var count = 0
+    @usableFromInline package private(set) var until: Int64 = 0
     /// A request tries whether it works again.
-    package private(set) var isHalfOpen = false
+    @usableFromInline package private(set) var isHalfOpen = false
 
     package init() {}
 
     /// Whether it gets requests: one that was ejected gets a single one after its time.
+    @inlinable @inline(__always)
     package func isUsable(at now: Int64) -> Bool { count == 0 || (until <= now && !isHalfOpen) }
 
     /// A request is sent to it.
+    @inlinable @inline(__always)
     package mutating func began() {
         if count > 0 { isHalfOpen = true }
     }
 
     /// A request to it has ended.
+    @inlinable @inline(__always)
     package mutating func ended() { isHalfOpen = false }
 
     /// It responded.

@@ -116,7 +116,7 @@ package struct MirrorBook: Sendable {
             return candidate
         }
         let choice = entries[upstream]?.balancer.choose(
-            .roundRobin, hash: nil, avoiding: nil, panicThreshold: entry.target.panicThreshold, among: candidates)
+            .roundRobin, hash: nil, avoiding: nil, panicThreshold: entry.target.panicThreshold, among: candidates.span)
         guard let choice, entry.target.endpoints.indices.contains(choice.position) else {
             entries[upstream]?.counts.failed += 1
             return .fail

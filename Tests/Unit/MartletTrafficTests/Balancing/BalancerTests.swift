@@ -20,7 +20,7 @@ import Testing
         for number in 0..<requests {
             let hash = RendezvousHash.hash("key \(number)".utf8)
             let chosen = balancer.choose(
-                policy, hash: hash, avoiding: nil, panicThreshold: panicThreshold, among: candidates)
+                policy, hash: hash, avoiding: nil, panicThreshold: panicThreshold, among: candidates.span)
             if let chosen { counts[chosen.position] += 1 }
         }
         return counts
@@ -38,7 +38,7 @@ import Testing
         var balancer = Balancer()
         let candidates = Self.candidates(3, 1)
         let order = (0..<8).map { _ in
-            balancer.choose(.roundRobin, hash: nil, avoiding: nil, panicThreshold: 50, among: candidates)?.position
+            balancer.choose(.roundRobin, hash: nil, avoiding: nil, panicThreshold: 50, among: candidates.span)?.position
         }
         #expect(order == [0, 0, 1, 0, 0, 0, 1, 0])
     }
@@ -57,7 +57,7 @@ import Testing
             (0..<10_000).map { number in
                 balancer.choose(
                     .hash, hash: RendezvousHash.hash("key \(number)".utf8), avoiding: nil, panicThreshold: 50,
-                    among: candidates)?.position
+                    among: candidates.span)?.position
             }
         }
         let before = homes()
@@ -76,7 +76,7 @@ import Testing
             (0..<10_000).map { number in
                 balancer.choose(
                     .hash, hash: RendezvousHash.hash("key \(number)".utf8), avoiding: nil, panicThreshold: 50,
-                    among: candidates)?.position
+                    among: candidates.span)?.position
             }
         }
         let before = homes()
@@ -107,7 +107,7 @@ import Testing
         var balancer = Balancer()
         var candidates = Self.candidates(1, 1)
         candidates[0].active = 1
-        let chosen = balancer.choose(.hash, hash: nil, avoiding: nil, panicThreshold: 50, among: candidates)
+        let chosen = balancer.choose(.hash, hash: nil, avoiding: nil, panicThreshold: 50, among: candidates.span)
         #expect(chosen?.position == 1)
     }
 
@@ -116,10 +116,10 @@ import Testing
         for policy in [BalancePolicy.leastRequests, .roundRobin, .hash] {
             for _ in 0..<10 {
                 let chosen = balancer.choose(
-                    policy, hash: 7, avoiding: 0, panicThreshold: 50, among: Self.candidates(1, 1))
+                    policy, hash: 7, avoiding: 0, panicThreshold: 50, among: Self.candidates(1, 1).span)
                 #expect(chosen?.position == 1)
             }
-            let only = balancer.choose(policy, hash: 7, avoiding: 0, panicThreshold: 50, among: Self.candidates(1))
+            let only = balancer.choose(policy, hash: 7, avoiding: 0, panicThreshold: 50, among: Self.candidates(1).span)
             #expect(only?.position == 0)
         }
     }
@@ -179,7 +179,7 @@ import Testing
             for number in 0..<100 {
                 let hash = RendezvousHash.hash("\(number)".utf8)
                 let chosen = balancer.choose(
-                    policy, hash: hash, avoiding: nil, panicThreshold: row.threshold, among: row.candidates)
+                    policy, hash: hash, avoiding: nil, panicThreshold: row.threshold, among: row.candidates.span)
                 guard let chosen else { continue }
                 used.insert(chosen.position)
                 #expect(chosen.isPanicking == row.panics)
