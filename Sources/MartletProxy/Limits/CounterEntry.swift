@@ -18,12 +18,8 @@ internal import MartletTraffic
     /// Counts it out, if it was counted.
     @inline(__always)
     mutating func leave() {
-        if isEntered { countOut() }
-    }
-
-    @inline(never)
-    private mutating func countOut() {
-        if let counter = unsafe counter { unsafe counter._withUnsafeGuaranteedRef { $0.leave() } }
+        guard let entered = unsafe counter else { return }
+        unsafe entered._withUnsafeGuaranteedRef { $0.leave() }
         unsafe counter = nil
     }
 }

@@ -5,9 +5,9 @@ package import MartletProvider
 ///
 /// A network may have `multiple` times what is still free, and no more: one flood alone leaves the last part to others,
 /// several leave a smaller one, and while there is plenty no network is limited.
-package final class NetworkShares: Sendable {
+@usableFromInline package final class NetworkShares: Sendable {
     /// A smaller bound is not divided.
-    package static let smallestDivided = 64
+    @inlinable package static var smallestDivided: Int { 64 }
 
     private let counts = Lock<[ClientNetwork: Int]>([:])
     /// 3 leaves a quarter of the bound to others, 7 an eighth.
