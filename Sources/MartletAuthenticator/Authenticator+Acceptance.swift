@@ -5,27 +5,30 @@ internal import MartletRouter
 
 /// What routes accept.
 extension Authenticator {
-    /// Why the route does not accept credentials of that form, if it does not.
-    func rejection(of form: CredentialForm, on route: Int) -> Failure? {
+    /// Whether the route accepts credentials of that form now.
+    @inline(__always)
+    func accepts(_ form: CredentialForm, on route: Int) -> Bool {
         switch form {
-        case .session where !acceptsSessions(route), .cookie where !acceptsSessions(route):
-            .credentialInvalid("auth.sessions_not_accepted")
-        case .session where rejectsSessions, .cookie where rejectsSessions: .authUnavailable("auth.store_down")
-        case .direct where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
-        case .basic where !rules.routes[route].acceptsBasic: .credentialInvalid("auth.scheme_not_accepted")
-        case .header where !rules.routes[route].acceptsDirect, .certificate where !rules.routes[route].acceptsDirect:
-            .credentialInvalid("auth.direct_not_accepted")
-        default: nil
+        case .session, .cookie: rules.routes[route].acceptsSessions && !rejectsSessions
+        case .basic: rules.routes[route].acceptsBasic
+        case .direct, .header, .certificate: rules.routes[route].acceptsDirect
         }
     }
 
-    private func acceptsSessions(_ route: Int) -> Bool {
-        rules.routes[route].acceptsSessions && rules.sessions != nil
+    /// Why the route does not accept credentials of a form.
+    func rejection(of form: CredentialForm, on route: Int) -> Failure {
+        switch form {
+        case .session, .cookie:
+            rules.routes[route].acceptsSessions
+                ? .authUnavailable("auth.store_down") : .credentialInvalid("auth.sessions_not_accepted")
+        case .basic: .credentialInvalid("auth.scheme_not_accepted")
+        case .direct, .header, .certificate: .credentialInvalid("auth.direct_not_accepted")
+        }
     }
 
     /// Whether the route accepts tokens of that kind.
     func acceptsToken(isSession: Bool, on route: Int) -> Bool {
-        isSession ? acceptsSessions(route) : rules.routes[route].acceptsDirect
+        isSession ? rules.routes[route].acceptsSessions : rules.routes[route].acceptsDirect
     }
 
     /// Whether the route's policy allows a request without a credential.

@@ -64,14 +64,24 @@ extension Authenticator {
         for facts: () -> RequestFacts
     ) -> PresentedCredential {
         if rules.routes[route].dependsOnRequest {
-            return unsafe PresentedCredential(
-                form: form, range: range, value: value,
-                key: digests.digest(of: value, for: facts(), by: rules.plan(of: route).reuseKey), isDigest: true)
+            return unsafe presentDependent(form, range, value, on: route, for: facts)
         }
         guard form == .basic else {
             return unsafe PresentedCredential(form: form, range: range, value: value, key: value)
         }
         return unsafe PresentedCredential(
             form: form, range: range, value: value, key: digests.digest(of: value), isDigest: true)
+    }
+
+    /// A credential of a provider whose decisions depend on the request.
+    // Not inlined: the memory that facts need is found out at run time.
+    @inline(never)
+    private mutating func presentDependent(
+        _ form: CredentialForm, _ range: ByteRange, _ value: UnsafeBufferPointer<UInt8>, on route: Int,
+        for facts: () -> RequestFacts
+    ) -> PresentedCredential {
+        unsafe PresentedCredential(
+            form: form, range: range, value: value,
+            key: digests.digest(of: value, for: facts(), by: rules.plan(of: route).reuseKey), isDigest: true)
     }
 }

@@ -27,10 +27,10 @@ extension Authenticator {
         }
         do throws(Failure) {
             let presented = unsafe try present(presenting, bytes, on: route, for: facts)
-            return authorize(request, presented, result?.result, time, &credential)
+            return authorize(request, presented, result, time, &credential)
         } catch {
             credential.offersBasic = rules.routes[route].acceptsBasic
-            return .rejected(Rejection(error))
+            return .rejected(because: error)
         }
     }
 }

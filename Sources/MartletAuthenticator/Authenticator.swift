@@ -47,10 +47,8 @@ package struct Authenticator: ~Copyable {
 
     package init(_ rules: AuthenticationRules) {
         self.rules = rules
-        decisions = TokenTable(
-            byteLimit: Authenticator.tableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
-        principals = TokenTable(
-            byteLimit: Authenticator.tableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        decisions = TokenTable(byteLimit: Authenticator.tableBytes)
+        principals = TokenTable(byteLimit: Authenticator.tableBytes)
     }
 
     // MARK: Deciding
@@ -133,31 +131,40 @@ package struct Authenticator: ~Copyable {
                 // No decision of the route depends on the request, else the other function is called.
                 for: { RequestFacts(method: "", host: "", path: "") })
             presented.isSought = !presented.isDigest
-            return authorize(request, presented, result?.result, time, &credential)
+            return authorize(request, presented, result, time, &credential)
         } catch {
             credential.offersBasic = rules.routes[request.route].acceptsBasic
-            return .rejected(Rejection(error))
+            return .rejected(because: error)
         }
     }
 
     /// A credential that was read.
     mutating func authorize(
-        _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: VerificationResult?,
+        _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: BoxedVerificationResult?,
         _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
         let (form, route) = (presented.form, request.route)
         credential.offersBasic = form != .cookie && rules.routes[route].acceptsBasic
-        if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
-        if credential.proof == .failed, case .failure(let error) = result {
-            return proofFailed(error, presented.location(route), &credential)
-        }
+        guard accepts(form, on: route) else { return .rejected(because: rejection(of: form, on: route)) }
         // What is bound has no cached decision: one that was found would be that of a bearer token.
-        if !presented.isSought, !presented.isSingleUse, !presented.isDPoP,
+        if credential.proof != .failed, !presented.isSought, !presented.isSingleUse, !presented.isDPoP,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
-            let outcome = useCachedDecision(found, request, &credential)
-            if presented.isDigest { credential.decision = -1 }
-            return outcome
+            defer { if presented.isDigest { credential.decision = -1 } }
+            return useCachedDecision(found, request, &credential)
+        }
+        return authorizeUndecided(request, presented, result, time, &credential)
+    }
+
+    /// A credential without a cached decision of this route. Not inlined: results have a size that is found at run time.
+    @inline(never)
+    private mutating func authorizeUndecided(
+        _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: BoxedVerificationResult?,
+        _ time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let (form, route) = (presented.form, request.route)
+        if credential.proof == .failed, case .failure(let error) = result?.result {
+            return proofFailed(error, presented.location(route), &credential)
         }
         if !presented.isSingleUse,
             let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),
@@ -165,14 +172,13 @@ package struct Authenticator: ~Copyable {
         {
             return decide(request, presented, verified, isCached: true, time, &credential)
         }
-        switch result {
+        switch result?.result {
         case .success(let verified)
         where !revocations.contains(verified.revocationID, since: credential.verificationStarted):
             return decide(request, presented, verified, isCached: false, time, &credential)
         case .failure(let error): return failed(error, presented.location(route), &credential)
         case nil, .success:
-            return unsafe requestVerification(
-                presented.location(route), Array(presented.value), at: time, &credential)
+            return unsafe requestVerification(presented.location(route), Array(presented.value), at: time, &credential)
         }
     }
 

@@ -11,6 +11,12 @@ package enum AuthorizationOutcome: ~Copyable {
     case pending(VerificationRequest)
     /// Its credential is valid, and bound: check the proof, and authorize the request again with the result.
     case unproven(ProofRequest)
+
+    /// A rejection because of the request or its credential.
+    ///
+    /// Not inlined: what a rejection may have needs memory of a size that is found out at run time.
+    @inline(never)
+    package static func rejected(because failure: Failure) -> AuthorizationOutcome { .rejected(Rejection(failure)) }
 }
 
 /// Why a request is rejected; in one word, because nearly no request is.

@@ -10,6 +10,8 @@ package struct HeaderSearch {
         package let source: UInt8
         /// Where its value is in the head.
         package let value: ByteRange
+        /// Its index among the fields of the head.
+        package let index: Int32
     }
 
     private let headers: HeaderIndex.Part
@@ -19,17 +21,21 @@ package struct HeaderSearch {
     /// - Parameter route: the request's.
     package init(_ rules: AuthenticationRules, route: Int) { headers = rules.routes[route].headers }
 
-    /// Looks at one field of the head.
+    /// Looks at one field of the head, by its index.
     /// - Parameter rules: the same.
     @inline(__always)
-    package mutating func examine(_ field: HeadField, in bytes: Span<UInt8>, _ rules: AuthenticationRules) {
-        if headers.mayContain(field) { compare(field, in: bytes, rules) }
+    package mutating func examine(
+        _ field: HeadField, at index: Int, in bytes: Span<UInt8>, _ rules: AuthenticationRules
+    ) {
+        if headers.mayContain(field) { compare(field, at: index, in: bytes, rules) }
     }
 
-    private mutating func compare(_ field: HeadField, in bytes: Span<UInt8>, _ rules: AuthenticationRules) {
+    private mutating func compare(
+        _ field: HeadField, at index: Int, in bytes: Span<UInt8>, _ rules: AuthenticationRules
+    ) {
         guard let source = rules.headerIndex.source(of: field, in: bytes, headers) else { return }
         isRepeated = isRepeated || found != nil
-        found = Found(source: source, value: field.value)
+        found = Found(source: source, value: field.value, index: Int32(truncatingIfNeeded: index))
     }
 
     /// What was found in the fields.
@@ -49,7 +55,7 @@ extension AuthenticationRules {
     ) throws(Failure) -> HeaderSearch.Found? {
         guard routes[route].readsRequest else { return nil }
         var search = HeaderSearch(self, route: route)
-        for index in 0..<fields.count { search.examine(fields[index], in: bytes, self) }
+        for index in 0..<fields.count { search.examine(fields[index], at: index, in: bytes, self) }
         return try search.result(hasAuthorization: hasAuthorization)
     }
 }

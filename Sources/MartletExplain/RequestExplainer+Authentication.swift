@@ -97,10 +97,10 @@ extension RequestExplainer {
     private func read(
         _ request: Request, by reader: inout CredentialReader
     ) -> Result<RequestCredential, Failure> {
-        let head = head(of: request)
+        var head = head(of: request)
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
             do throws(Failure) {
-                return .success(unsafe try reader.read(head, bytes, from: request.client, snapshot))
+                return .success(unsafe try reader.read(&head, bytes, from: request.client, snapshot))
             } catch {
                 return .failure(error)
             }

@@ -56,7 +56,7 @@ internal import MartletCore
     /// - Parameters:
     ///   - byteLimit: how much memory tokens and attachments may use.
     ///   - key: secret randomness for the hash.
-    init(byteLimit: Int, key: (UInt64, UInt64)) {
+    init(byteLimit: Int, key: (UInt64, UInt64) = (.random(in: .min ... .max), .random(in: .min ... .max))) {
         self.byteLimit = byteLimit
         self.key = key
         slotCount = 256

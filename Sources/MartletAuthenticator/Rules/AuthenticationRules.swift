@@ -29,13 +29,12 @@ package final class AuthenticationRules: Sendable {
 
         fileprivate init(
             _ route: MartletRouter.Route, of table: RouteTable, plan index: Int32, _ plan: AuthenticationPlan,
-            _ headers: HeaderIndex.Part,
-            _ providers: [ProviderHandle]
+            _ headers: HeaderIndex.Part, _ providers: [ProviderHandle], hasSessions: Bool
         ) {
             mode = route.mode
             let hasUpstream = route.upstream >= 0 || route.servesChecksOnly
             hasConstants = hasUpstream && table.injections[route.injection].hasConstants
-            acceptsSessions = route.credentials.contains(.session)
+            acceptsSessions = hasSessions && route.credentials.contains(.session)
             acceptsDirect = route.credentials.contains(.direct)
             acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
             self.plan = index
@@ -114,7 +113,9 @@ package final class AuthenticationRules: Sendable {
         keyHeaders = index.add(keys, of: headerSources)
         headerIndex = index
         routes = zip(table.routes, planOfRoute).map { route, plan in
-            Route(route, of: table, plan: plan, plans[Int(plan)], parts[Int(plan)], providers)
+            Route(
+                route, of: table, plan: plan, plans[Int(plan)], parts[Int(plan)], providers,
+                hasSessions: sessions != nil)
         }
         readsRequests = routes.contains { $0.readsRequest || $0.mode == .optional && !keys.isEmpty }
         self.plans = plans

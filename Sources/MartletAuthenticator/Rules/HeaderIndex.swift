@@ -19,13 +19,23 @@ struct HeaderIndex: Sendable {
     }
 
     private struct Entry {
-        let name: Range<Int>
+        let count: Int
+        /// The index of its first word.
+        let start: Int
         let source: UInt8
+    }
+
+    /// Eight bytes of a name.
+    private struct Word {
+        /// The bits that make its letters lower case, and all of those behind its end.
+        var added: UInt64 = 0
+        /// The bytes with these bits.
+        var result: UInt64 = 0
     }
 
     private var entries: [Entry] = []
     /// Their names in lower case, one after the other.
-    private var letters: [UInt8] = []
+    private var words: [Word] = []
 
     /// Adds the headers of routes that have the same providers.
     /// - Parameters:
@@ -36,29 +46,55 @@ struct HeaderIndex: Sendable {
         for source in sources {
             let name = all[Int(source)].name
             part.lengths |= Part.bit(name.count)
-            entries.append(Entry(name: letters.count..<letters.count + name.count, source: source))
-            letters += name
+            entries.append(Entry(count: name.count, start: words.count, source: source))
+            for first in stride(from: 0, to: name.count, by: 8) { words.append(Self.word(of: name, from: first)) }
         }
         part.entries = start..<Int32(clamping: entries.count)
         return part
     }
 
+    private static func word(of name: [UInt8], from first: Int) -> Word {
+        var word = Word()
+        for offset in 0..<8 {
+            let byte = first + offset < name.count ? name[first + offset] : 0xFF
+            let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+            word.added |= (byte == 0xFF ? 0xFF : isLetter ? 0x20 : 0) << (offset * 8)
+            word.result |= UInt64(byte) << (offset * 8)
+        }
+        return word
+    }
+
     /// The header that a field is, letter case aside.
     func source(of field: HeadField, in bytes: Span<UInt8>, _ part: Part) -> UInt8? {
-        let (all, letters, name) = (entries.span, letters.span, field.name)
+        let (all, words, name) = (entries.span, words.span, field.name)
         for index in part.entries {
             let entry = all[Int(index)]
-            if entry.name.count == name.count, Self.spell(letters.extracting(entry.name), bytes, name) {
-                return entry.source
-            }
+            if entry.count == name.count, Self.spell(words, from: entry.start, bytes, name) { return entry.source }
         }
         return nil
     }
 
-    private static func spell(_ letters: Span<UInt8>, _ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
-        for index in letters.indices where letters[index] != HeaderSource.lowerCase(bytes[name.start &+ index]) {
-            return false
+    @inline(__always)
+    private static func spell(
+        _ words: Span<Word>, from start: Int, _ bytes: Span<UInt8>, _ name: ByteRange
+    ) -> Bool {
+        var (index, offset) = (start, name.start)
+        while offset < name.end {
+            let word = words[index]
+            guard Self.word(bytes, at: offset) | word.added == word.result else { return false }
+            (index, offset) = (index &+ 1, offset &+ 8)
         }
         return true
+    }
+
+    /// Eight bytes, or those up to the end.
+    @inline(__always)
+    private static func word(_ bytes: Span<UInt8>, at start: Int) -> UInt64 {
+        if start &+ 8 <= bytes.count {
+            return unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self)
+        }
+        var word: UInt64 = 0
+        for index in start..<bytes.count { word |= UInt64(bytes[index]) << ((index &- start) &* 8) }
+        return word
     }
 }

@@ -53,10 +53,11 @@ package struct CrossSiteRule: Sendable {
     ///   - origins: further origins that the route accepts (`cors.origins`).
     /// - Throws: `cross_site`, `browser.origin_repeated`.
     package func check(
-        _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, isWebSocket: Bool, origins: [String]
+        _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, isWebSocket: Bool,
+        origins: @autoclosure () -> [String]
     ) throws(BrowserError) {
         let site = Self.site(fields.occurrence(of: "sec-fetch-site", in: bytes), in: bytes)
-        let source = source(fields.occurrence(of: "origin", in: bytes), in: bytes, origins)
+        let source = source(fields.occurrence(of: "origin", in: bytes), in: bytes, origins())
         let isSafe = method == .get || method == .head || method == .options
         if let error = Self.rejection(
             hasCookie: true, isSafe: isSafe, isWebSocket: isWebSocket, site: site, source: source)
@@ -128,11 +129,13 @@ package struct CrossSiteRule: Sendable {
         return value.spells("none") ? .none : .other
     }
 
-    private func source(_ occurrence: FieldOccurrence, in bytes: Span<UInt8>, _ origins: [String]) -> Source {
+    private func source(
+        _ occurrence: FieldOccurrence, in bytes: Span<UInt8>, _ origins: @autoclosure () -> [String]
+    ) -> Source {
         switch occurrence {
         case .absent: .absent
         case .repeated: .repeated
-        case .once(let value): isAccepted(bytes.extracting(value.bounds), origins) ? .accepted : .other
+        case .once(let value): isAccepted(bytes.extracting(value.bounds), origins()) ? .accepted : .other
         }
     }
 

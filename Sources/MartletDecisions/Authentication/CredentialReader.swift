@@ -19,11 +19,13 @@ package struct CredentialReader {
 
     package init(route: Int) { self.route = route }
 
-    /// - Parameter bytes: the head.
+    /// - Parameters:
+    ///   - head: a field of its own that is the credential is marked, where no upstream gets it.
+    ///   - bytes: the head.
     /// - Throws: 400 for two credentials, which may be those of two callers, or for a cookie or a field that cannot be
     ///   one; 403 for a request that another site may have caused.
     package mutating func read(
-        _ head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, from client: ClientSide,
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, from client: ClientSide,
         _ snapshot: Snapshot
     ) throws(Failure) -> RequestCredential {
         let authorization = head.authorizationValue
@@ -37,17 +39,23 @@ package struct CredentialReader {
         }
         if let browser = snapshot.browser, authorization == nil || head.fields.has(.cookie),
             let cookie = unsafe try sessionCookie(
-                in: head, bytes, browser, isAlone: authorization == nil && header == nil, from: client, snapshot)
+                in: &head, bytes, browser, isAlone: authorization == nil && header == nil, from: client, snapshot)
         {
             return .cookie(cookie)
         }
-        if let header { return .header(header) }
+        if let header {
+            // It need not be found again among the fields for the upstream.
+            if !snapshot.compiledRoutes[route].rewriting.contains(.keepsOwnTokens) {
+                head.withhold(Int(header.index))
+            }
+            return .header(header)
+        }
         if let authorization { return .authorization(authorization) }
         if snapshot.authentication.routes[route].acceptsCertificates,
             let certificate = unsafe try client.certificate(in: head, bytes)
         {
             unsafe try client.checkSite(
-                head, bytes, named: namedOrigin(in: head, bytes, snapshot), trusting: snapshot.trustedProxies)
+                head, bytes, named: namedOrigin(in: head.fields, bytes, snapshot), trusting: snapshot.trustedProxies)
             return .certificate(certificate)
         }
         return .none
@@ -55,7 +63,7 @@ package struct CredentialReader {
 
     /// The session's cookie, where it is the credential.
     private mutating func sessionCookie(
-        in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ browser: BrowserRules, isAlone: Bool,
+        in head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ browser: BrowserRules, isAlone: Bool,
         from client: ClientSide, _ snapshot: Snapshot
     ) throws(Failure) -> ByteRange? {
         let session: ByteRange?
@@ -65,11 +73,12 @@ package struct CredentialReader {
         } else {
             session = unsafe try oddCookie(in: head, bytes, browser, snapshot)
         }
-        let request = unsafe BrowserRules.Request(
+        let request = BrowserRules.Request(
             method: head.method, opensWebSocket: client.opensWebSocket, hasAuthorization: !isAlone,
-            takesCredentials: snapshot.authentication.routes[route].mode != .none,
-            namedOrigin: namedOrigin(in: head, bytes, snapshot))
-        switch unsafe try browser.use(of: session, bytes.span, head.fields, by: request) {
+            takesCredentials: takesCredentials(snapshot))
+        switch unsafe try browser.use(
+            of: session, bytes.span, head.fields, by: request, from: namedOrigin(in: head.fields, bytes, snapshot))
+        {
         case .none: return nil
         case .session(let cookie): return cookie
         }
@@ -91,11 +100,17 @@ package struct CredentialReader {
         return found.session
     }
 
+    @inline(__always)
+    private func takesCredentials(_ snapshot: Snapshot) -> Bool {
+        // Compared in place: the derived operator of another module is not inlined.
+        if case .none = snapshot.authentication.routes[route].mode { false } else { true }
+    }
+
     /// The origin that the request names, if the route accepts it.
     private func namedOrigin(
-        in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot
+        in fields: borrowing FieldList, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot
     ) -> [String] {
         guard snapshot.compiledRoutes[route].extras.contains(.crossOrigin) else { return [] }
-        return unsafe snapshot.routeRules[route].crossOrigin?.namedOrigin(of: head.fields, bytes.span) ?? []
+        return unsafe snapshot.routeRules[route].crossOrigin?.namedOrigin(of: fields, bytes.span) ?? []
     }
 }

@@ -21,8 +21,6 @@ package final class BrowserRules: Sendable {
         let hasAuthorization: Bool
         /// The route takes credentials.
         let takesCredentials: Bool
-        /// Its origin, if that is one that the route names (`cors.origins`).
-        var namedOrigin: [String] = []
     }
 
     package let cookies: GatewayCookies
@@ -45,16 +43,17 @@ package final class BrowserRules: Sendable {
     }
 
     /// How a request uses the session's cookie that was found in its head.
+    /// - Parameter origin: its own, if that is one that the route names (`cors.origins`).
     /// - Throws: 400 for a cookie beside another credential, 403 for a request that another site may have caused.
     package func use(
-        of session: ByteRange?, _ bytes: Span<UInt8>, _ fields: borrowing FieldList, by request: Request
+        of session: ByteRange?, _ bytes: Span<UInt8>, _ fields: borrowing FieldList, by request: Request,
+        from origin: @autoclosure () -> [String]
     ) throws(Failure) -> Use {
         guard request.takesCredentials, let session, !session.isEmpty else { return .none }
         guard !request.hasAuthorization else { throw .malformed("auth.two_credentials") }
         do throws(BrowserError) {
             try crossSite.check(
-                bytes, fields, method: request.method, isWebSocket: request.opensWebSocket,
-                origins: request.namedOrigin)
+                bytes, fields, method: request.method, isWebSocket: request.opensWebSocket, origins: origin())
         } catch {
             throw error.failure
         }

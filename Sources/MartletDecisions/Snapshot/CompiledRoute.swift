@@ -44,6 +44,8 @@ package import MartletRouter
     package let hasMirror: Bool
     /// The route's rules for the client's fields.
     package let rewriting: RequestFieldRules
+    /// What excludes most fields from those that it removes.
+    package let removals: FieldNameSet.Filter
     package let stripsPrefix: Bool
     /// The path changes beyond its prefix.
     package let rewritesTarget: Bool
@@ -82,6 +84,7 @@ package import MartletRouter
         if route.crossOrigin != nil { extras.insert(.crossOrigin) }
         self.extras = extras
         let credentials: RequestFieldRules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
+        self.removals = removals.filter
         rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelLimits(route.upgrade)
     }

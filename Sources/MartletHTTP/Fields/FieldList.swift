@@ -86,6 +86,11 @@
         hasConnectionOptions = true
     }
 
+    mutating func withhold(at index: Int) {
+        precondition(index >= 0 && index < count)
+        unsafe base[index].withhold()
+    }
+
     @inline(__always)
     mutating func removeAll() {
         count = 0

@@ -31,12 +31,35 @@ package struct FieldNameSet: Sendable {
         }
     }
 
+    /// What excludes most fields that are not in the set: plain values, which can be copied elsewhere.
+    @frozen @usableFromInline
+    package struct Filter: Sendable {
+        /// A Bloom filter over the first and last letter of each name.
+        @usableFromInline let letters: UInt64
+        /// One bit for each known field that is in the set.
+        @usableFromInline let known: UInt64
+        @usableFromInline let reservesAuthPrefix: Bool
+
+        /// Whether a field of a head or trailer may be in the set; known fields are, then.
+        @inlinable @inline(__always)
+        package func mayContain(_ field: HeadField, in bytes: Span<UInt8>) -> Bool {
+            // No known name begins with the prefix.
+            if field.known != .other { return known & field.known.bit != 0 }
+            return mayContain(bytes, field.name)
+        }
+
+        @inlinable @inline(__always)
+        func mayContain(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+            guard name.count > 0 else { return false }
+            let (first, last) = (bytes[name.start], bytes[name.end &- 1])
+            return reservesAuthPrefix || !FieldNameSet.isLetter(first) || !FieldNameSet.isLetter(last)
+                || letters &>> FieldNameSet.filterBit(first, last) & 1 != 0
+        }
+    }
+
     @usableFromInline let table: Table
-    /// A Bloom filter over the first and last letter of each name: most other fields are excluded by it.
-    @usableFromInline let filter: UInt64
-    /// One bit for each known field that is in the set.
-    @usableFromInline let known: UInt64
-    @usableFromInline let reservesAuthPrefix: Bool
+    /// Asked before the table.
+    @usableFromInline package let filter: Filter
     /// The names as given, without those that have no letter or digit.
     package var names: [String] { table.names }
 
@@ -61,10 +84,8 @@ package struct FieldNameSet: Sendable {
         }
         var known: UInt64 = 0
         for name in spelled { known |= FieldNameSet.knownFields[name] ?? 0 }
-        self.known = known
         table = Table(slots: slots, letters: letters, names: given)
-        self.filter = filter
-        self.reservesAuthPrefix = reservesAuthPrefix
+        self.filter = Filter(letters: filter, known: known, reservesAuthPrefix: reservesAuthPrefix)
     }
 
     /// The bits of the known fields, by the letters of their names.
@@ -74,31 +95,25 @@ package struct FieldNameSet: Sendable {
 
     /// The set with further names.
     package func adding(_ names: [String]) -> FieldNameSet {
-        names.isEmpty ? self : FieldNameSet(self.names + names, reservesAuthPrefix: reservesAuthPrefix)
+        names.isEmpty ? self : FieldNameSet(self.names + names, reservesAuthPrefix: filter.reservesAuthPrefix)
     }
 
     /// Whether the set has no names.
-    package var isEmpty: Bool { table.letters.isEmpty && !reservesAuthPrefix }
+    package var isEmpty: Bool { table.letters.isEmpty && !filter.reservesAuthPrefix }
 
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
     @inlinable @inline(__always)
     package func contains(_ field: HeadField, in bytes: Span<UInt8>) -> Bool {
-        // No known name begins with the prefix.
-        if field.known != .other { return known & field.known.bit != 0 }
-        return contains(bytes, field.name)
+        filter.mayContain(field, in: bytes)
+            && (field.known != .other
+                || FieldNameSet.find(bytes, field.name, table, reservesAuthPrefix: filter.reservesAuthPrefix))
     }
 
     // Inlined: passing the set to another function would retain its arrays.
     @inlinable @inline(__always)
     func contains(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
-        guard name.count > 0 else { return false }
-        let (first, last) = (bytes[name.start], bytes[name.end &- 1])
-        if !reservesAuthPrefix, FieldNameSet.isLetter(first), FieldNameSet.isLetter(last),
-            filter &>> FieldNameSet.filterBit(first, last) & 1 == 0
-        {
-            return false
-        }
-        return FieldNameSet.find(bytes, name, table, reservesAuthPrefix: reservesAuthPrefix)
+        filter.mayContain(bytes, name)
+            && FieldNameSet.find(bytes, name, table, reservesAuthPrefix: filter.reservesAuthPrefix)
     }
 
     /// Whether a name that does not come from a parser is in the set.
@@ -107,7 +122,7 @@ package struct FieldNameSet: Sendable {
         return contains(bytes.span, ByteRange(from: 0, to: bytes.count))
     }
 
-    /// The bit of `filter` for a name: the same for both cases of a letter.
+    /// The bit of a filter for a name: the same for both cases of a letter.
     @inlinable @inline(__always)
     static func filterBit(_ first: UInt8, _ last: UInt8) -> UInt64 {
         (UInt64(first & 0x1F) &* 7 &+ UInt64(last & 0x1F)) & 63

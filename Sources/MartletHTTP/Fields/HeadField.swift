@@ -12,6 +12,7 @@ package struct HeadField: Sendable {
     private static let obsText: UInt32 = 1 << 16
     @usableFromInline static var unusual: UInt32 { 1 << 17 }
     @usableFromInline static var percent: UInt32 { 1 << 18 }
+    @usableFromInline static var withheld: UInt32 { 1 << 19 }
     @usableFromInline static var connectionOption: UInt32 { 1 << 24 }
 
     /// The name as it was sent.
@@ -28,9 +29,11 @@ package struct HeadField: Sendable {
     package var hasObsText: Bool { tags & HeadField.obsText != 0 }
     /// Whether the name has other characters than letters, digits and dashes.
     @inlinable package var isUnusual: Bool { tags & HeadField.unusual != 0 }
-    /// Whether the field is never forwarded: `Connection` names it, or its name contains a `%`, which an upstream could
-    /// decode.
-    @inlinable package var isNeverForwarded: Bool { tags & (HeadField.connectionOption | HeadField.percent) != 0 }
+    /// Whether the field is never forwarded: `Connection` names it, its name contains a `%`, which an upstream could
+    /// decode, or it is a credential for the gateway alone.
+    @inlinable package var isNeverForwarded: Bool {
+        tags & (HeadField.connectionOption | HeadField.percent | HeadField.withheld) != 0
+    }
     /// Whether a `Connection` field names it.
     ///
     /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for `Keep-Alive` and `Upgrade`, which are
@@ -55,6 +58,8 @@ package struct HeadField: Sendable {
     }
 
     mutating func shortenValue(to end: Int) { valueEnd = UInt32(truncatingIfNeeded: end) }
+
+    mutating func withhold() { tags |= HeadField.withheld }
 
     mutating func markConnectionOption() { tags |= HeadField.connectionOption }
 

@@ -34,6 +34,9 @@ package struct RequestHead: ~Copyable {
     @inlinable @inline(__always)
     package var authorizationValue: ByteRange? { authorization >= 0 ? fields[authorization].value : nil }
 
+    /// Has a field not be forwarded: it is a credential for the gateway alone.
+    package mutating func withhold(_ field: Int) { fields.withhold(at: field) }
+
     package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
 
     mutating func clear() {

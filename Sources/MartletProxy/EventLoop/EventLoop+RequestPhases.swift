@@ -67,13 +67,13 @@ extension EventLoop {
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         let outcome: AuthorizationOutcome
         do throws(Failure) {
-            let presented = unsafe try reader.read(router.head, bytes, from: client, loop.context.snapshot)
+            let presented = unsafe try reader.read(&router.head, bytes, from: client, loop.context.snapshot)
             unsafe lent.pointee.credential.hasForeignKey = reader.hasForeignKey
             outcome = unsafe authenticator.authorize(
                 routed, bytes, presenting: presented, for: RequestFacts(lent.pointee.record.texts),
                 result: verification, at: loop.time, &lent.pointee.credential)
         } catch {
-            outcome = .rejected(Rejection(error))
+            outcome = .rejected(because: error)
         }
         unsafe lent.pointee.credential.hasCookie = reader.hasCookie
         if reader.hasUnusableCookie { unsafe router.deleteCookies(of: exchange, bytes, &loop.exchanges, &loop.context) }

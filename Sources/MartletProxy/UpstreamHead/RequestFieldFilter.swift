@@ -141,7 +141,19 @@ struct RequestFieldFilter: ~Copyable {
         case .via: seen.insert(.via)
         case .requestIDLookAlike: if field.name.count == KnownField.xRequestID.name.utf8CodeUnitCount { return false }
         }
-        return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
+        // A set is retained to be searched: its filter comes first.
+        guard rules.contains(.hasRemovals), snapshot.compiledRoutes[route].removals.mayContain(field, in: all) else {
+            return true
+        }
+        return unsafe !removes(field, bytes, snapshot, route)
+    }
+
+    /// Whether the route removes a field that its filter lets through.
+    @inline(never)
+    private func removes(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
+    ) -> Bool {
+        unsafe snapshot.removals[route].contains(field, in: bytes.span)
     }
 
     /// Whether there is anything to look at a second time.

@@ -27,29 +27,29 @@ import Testing
         route: String, form: CredentialForm, reason: ErrorCode?
     ) {
         let bench = AuthenticatorBench()
-        let failure = bench.authenticator.rejection(of: form, on: bench.index(route))
+        let failure = bench.rejection(of: form, on: route)
         #expect(failure?.reason == reason && failure?.status == (reason == nil ? nil : 401))
     }
 
     @Test func `a store that is unavailable rejects sessions only where the route accepts them`() {
         var bench = AuthenticatorBench()
         bench.authenticator.rejectSessions(true)
-        let session = bench.authenticator.rejection(of: .session, on: bench.index("required"))
+        let session = bench.rejection(of: .session, on: "required")
         #expect(session?.status == 503 && session?.reason == "auth.store_down" && session?.retryAfter == 1)
-        let elsewhere = bench.authenticator.rejection(of: .session, on: bench.index("direct"))
+        let elsewhere = bench.rejection(of: .session, on: "direct")
         #expect(elsewhere?.status == 401 && elsewhere?.reason == "auth.sessions_not_accepted")
-        let direct = bench.authenticator.rejection(of: .direct, on: bench.index("required"))
-        let basic = bench.authenticator.rejection(of: .basic, on: bench.index("basic"))
+        let direct = bench.rejection(of: .direct, on: "required")
+        let basic = bench.rejection(of: .basic, on: "basic")
         #expect(direct == nil && basic == nil)
         bench.authenticator.rejectSessions(false)
-        let again = bench.authenticator.rejection(of: .session, on: bench.index("required"))
+        let again = bench.rejection(of: .session, on: "required")
         #expect(again?.reason == nil)
     }
 
     @Test func `without a store, its outage is no reason`() {
         var bench = AuthenticatorBench(hasSessions: false)
         bench.authenticator.rejectSessions(true)
-        let session = bench.authenticator.rejection(of: .session, on: bench.index("required"))
+        let session = bench.rejection(of: .session, on: "required")
         #expect(session?.status == 401 && session?.reason == "auth.sessions_not_accepted")
     }
 
@@ -229,5 +229,13 @@ import Testing
         let elsewhere = bench.decide("optional", AdmissionCase.token)
         #expect(first == .authorized(consumesCredential: true) && principals == 0 && decisions == 1)
         #expect(elsewhere == .pending(by: "tokens"))
+    }
+}
+
+extension AuthenticatorBench {
+    /// Why a route does not accept credentials of a form; `nil` if it does.
+    fileprivate func rejection(of form: CredentialForm, on route: String) -> Failure? {
+        let index = index(route)
+        return authenticator.accepts(form, on: index) ? nil : authenticator.rejection(of: form, on: index)
     }
 }

@@ -89,7 +89,9 @@ import Testing
                 return .rejected(0, "no.route")
             }
             var search = HeaderSearch(authenticator.rules, route: index)
-            for field in head.fields { search.examine(field, in: head.bytes.span, authenticator.rules) }
+            for (index, field) in head.fields.enumerated() {
+                search.examine(field, at: index, in: head.bytes.span, authenticator.rules)
+            }
             let header: HeaderSearch.Found?
             do throws(Failure) { header = try search.result(hasAuthorization: head.authorization != nil) } catch {
                 return .rejected(error.status, error.reason)

@@ -38,10 +38,10 @@ import Testing
         let found = BrowserRules.sample.cookies.find(in: parsed.bytes.span, parsed.head.fields)
         let request = BrowserRules.Request(
             method: parsed.head.method, opensWebSocket: opensWebSocket, hasAuthorization: hasAuthorization,
-            takesCredentials: takesCredentials, namedOrigin: namedOrigin)
+            takesCredentials: takesCredentials)
         do throws(Failure) {
             switch try BrowserRules.sample.use(
-                of: found.session, parsed.bytes.span, parsed.head.fields, by: request)
+                of: found.session, parsed.bytes.span, parsed.head.fields, by: request, from: namedOrigin)
             {
             case .none: return "-"
             case .session(let range): return String(decoding: parsed.bytes[range.bounds], as: UTF8.self)

@@ -38,7 +38,7 @@ import Testing
         var text = ""
         unsafe bytes.withUnsafeBufferPointer { raw in
             do throws(Failure) {
-                switch unsafe try reader.read(head, raw, from: client, Self.snapshot) {
+                switch unsafe try reader.read(&head, raw, from: client, Self.snapshot) {
                 case .none: text = "-"
                 case .authorization(let range): text = String(decoding: bytes[range.bounds], as: UTF8.self)
                 case .cookie(let range): text = "cookie " + String(decoding: bytes[range.bounds], as: UTF8.self)
