@@ -7,7 +7,6 @@ enum ASCII {
     static var percent: SIMD16<Int8> { .init(repeating: 0x25) }
     static var backslash: SIMD16<Int8> { .init(repeating: 0x5C) }
     static var colon: SIMD16<Int8> { .init(repeating: 0x3A) }
-    static var semicolon: SIMD16<Int8> { .init(repeating: 0x3B) }
     static var slash: SIMD16<Int8> { .init(repeating: 0x2F) }
     static var dot: SIMD16<Int8> { .init(repeating: 0x2E) }
     static var dash: SIMD16<Int8> { .init(repeating: 0x2D) }

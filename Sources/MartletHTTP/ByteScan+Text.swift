@@ -57,15 +57,17 @@ extension Span where Element == UInt8 {
         return stops != 0 ? index &+ stops.trailingZeroBitCount : count
     }
 
-    /// The first `;` from `start` on, or `end`, which is not after the last byte.
-    func semicolon(from start: Int, to end: Int) -> Int {
+    /// The first byte from `start` on that is `byte`, or `end`, which is not after the last byte.
+    @inline(__always)
+    func first(_ byte: UInt8, from start: Int, to end: Int) -> Int {
+        let wanted = SIMD16<Int8>(repeating: Int8(bitPattern: byte))
         var index = start
         while index < end, hasBlock(at: index) {
-            let found = firstMatch(block(at: index) .== ASCII.semicolon)
+            let found = firstMatch(block(at: index) .== wanted)
             if found < 16 { return Swift.min(index &+ found, end) }
             index &+= 16
         }
-        while index < end, self[index] != UInt8(ascii: ";") { index &+= 1 }
+        while index < end, self[index] != byte { index &+= 1 }
         return Swift.min(index, end)
     }
 

@@ -168,20 +168,20 @@ extension Span where Element == UInt8 {
     func endOfTokenText(from start: Int) -> Int {
         var index = start
         while hasBlock(at: index) {
-            let block = block(at: index)
-            let lower = block | ASCII.caseBit
-            let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
-            // `-`, `.`, `/` and the digits are neighbors.
-            let number = (block .>= ASCII.dash) .& (block .<= ASCII.nine)
-            let found = firstMatch(.!(letter .| number .| (block .== ASCII.underscore)))
+            let found = firstMatch(.!Span.areTokenText(block(at: index)))
             if found < 16 { return index &+ found }
             index &+= 16
         }
-        while index < count, PathByte.isUnreserved(self[index]) || self[index] == UInt8(ascii: "/") {
-            if self[index] == UInt8(ascii: "~") { break }
-            index &+= 1
-        }
-        return index
+        return index < count ? index &+ firstMatch(.!Span.areTokenText(tailBlock(at: index))) : count
+    }
+
+    @inline(__always)
+    private static func areTokenText(_ block: SIMD16<Int8>) -> SIMDMask<SIMD16<Int8>> {
+        let lower = block | ASCII.caseBit
+        let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
+        // `-`, `.`, `/` and the digits are neighbors.
+        let number = (block .>= ASCII.dash) .& (block .<= ASCII.nine)
+        return letter .| number .| (block .== ASCII.underscore)
     }
 
     /// The first LF from `start` on, or `count`.

@@ -20,7 +20,9 @@ package enum NavigationRule {
             case modeLength where field.isNamed("sec-fetch-mode", in: bytes):
                 guard mode == nil else { return false }
                 mode = field.value
-            case acceptLength where field.isNamed("accept", in: bytes): accepts = true
+            // A shorter list does not have HTML: that of a program is `*/*`.
+            case acceptLength where field.value.count >= typeLength && field.isNamed("accept", in: bytes):
+                accepts = true
             default: break
             }
         }
@@ -30,6 +32,8 @@ package enum NavigationRule {
 
     private static let modeLength = 14
     private static let acceptLength = 6
+    /// That of `text/html`.
+    private static let typeLength = 9
 
     private static func prefersHTML(_ bytes: Span<UInt8>, _ fields: borrowing FieldList) -> Bool {
         var preference = AcceptPreference()

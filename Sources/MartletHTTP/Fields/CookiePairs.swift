@@ -30,13 +30,12 @@ package struct CookiePairs {
     package mutating func next(_ bytes: Span<UInt8>) -> CookiePair? {
         guard !isDone else { return nil }
         let start = index
-        let stop = bytes.semicolon(from: start, to: end)
+        let stop = bytes.first(UInt8(ascii: ";"), from: start, to: end)
         isDone = stop == end
         index = stop &+ 1
         var nameStart = start
         while nameStart < stop, ASCII.isBlank(bytes[nameStart]) { nameStart &+= 1 }
-        var equals = nameStart
-        while equals < stop, bytes[equals] != UInt8(ascii: "=") { equals &+= 1 }
+        let equals = bytes.first(UInt8(ascii: "="), from: nameStart, to: stop)
         let hasValue = equals < stop
         let name = CookiePairs.trimmedEnd(bytes, from: nameStart, to: equals)
         var valueStart = hasValue ? equals &+ 1 : stop

@@ -9,7 +9,14 @@ package enum FieldOccurrence: Sendable, Equatable {
 extension HeadField {
     /// Whether the name is `text` in any letter case.
     /// - Parameter text: in lower case, 2 to 24 letters, digits and dashes.
-    package func isNamed(_ text: StaticString, in bytes: Span<UInt8>) -> Bool { bytes.spells(text, name) }
+    @inlinable @inline(__always)
+    package func isNamed(_ text: StaticString, in bytes: Span<UInt8>) -> Bool {
+        name.count == text.utf8CodeUnitCount && spells(text, in: bytes)
+    }
+
+    /// The same for a name of that length.
+    @usableFromInline
+    func spells(_ text: StaticString, in bytes: Span<UInt8>) -> Bool { bytes.spells(text, at: name.start) }
 }
 
 extension FieldList {

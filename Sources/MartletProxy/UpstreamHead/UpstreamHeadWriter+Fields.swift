@@ -74,14 +74,9 @@ extension UpstreamHeadWriter {
         _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ rules: RequestFieldRules,
         _ snapshot: Snapshot, _ route: Int, cutsTokens: Bool, into out: inout ByteBuffer
     ) {
-        let all = unsafe bytes.span
         var others = RequestFieldFilter(rules.subtracting(.cutsCookies))
         guard unsafe others.forwards(field, bytes, snapshot, route) else { return }
-        var kept = ForwardedCookies(field.value, without: snapshot.browser?.cookies, cutsTokens: cutsTokens)
-        guard let first = kept.next(all) else { return }
-        unsafe out.append(bytes[ByteRange(from: field.line.start, to: field.value.start)])
-        unsafe out.append(bytes[first])
-        while let next = kept.next(all) { unsafe out.append(bytes[next]) }
-        out.append("\r\n")
+        unsafe ForwardedCookies.append(
+            field, bytes, without: snapshot.browser?.cookies, cutsTokens: cutsTokens, to: &out)
     }
 }

@@ -39,8 +39,8 @@ public func fuzzCookies(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
         let value = head.fields[index].value
         sent += pairs(bytes[value.bounds])
         var text: [UInt8] = []
-        var ranges = ForwardedCookies(value, without: cookies)
-        while let range = ranges.next(bytes.span) {
+        var ranges = ForwardedCookies(value)
+        while let range = ranges.next(bytes.span, without: cookies) {
             precondition(!range.isEmpty && range.start >= value.start && range.end <= value.end)
             text += bytes[range.bounds]
         }

@@ -30,10 +30,10 @@ private func found(_ fields: [String], _ cookies: GatewayCookies = cookies) -> S
 /// What an upstream gets of a `Cookie` field; `nil` if it is dropped.
 private func forwarded(_ value: String) -> String? {
     let bytes = Array(value.utf8)
-    var ranges = ForwardedCookies(ByteRange(from: 0, to: bytes.count), without: cookies)
+    var ranges = ForwardedCookies(ByteRange(from: 0, to: bytes.count))
     var text: [UInt8] = []
     var hasRange = false
-    while let range = ranges.next(bytes.span) {
+    while let range = ranges.next(bytes.span, without: cookies) {
         hasRange = true
         text += bytes[range.bounds]
     }
