@@ -4,7 +4,7 @@ package import MartletHTTP
 internal import MartletResponder
 
 /// Which pages of other origins may use a route, and the fields that tell browsers so (Fetch standard, CORS protocol).
-package final class CrossOriginRules: Sendable {
+@safe package final class CrossOriginRules: Sendable {
     /// Where an origin stands in ``letters``, and what responses tell its pages, by its index into ``all``.
     private struct Named: Sendable {
         let range: Range<Int>
@@ -15,6 +15,8 @@ package final class CrossOriginRules: Sendable {
 
     /// What responses tell the pages of each origin that has a name; the first is for none.
     private let all: [CrossOriginFields]
+    /// The same, to lend them without counting.
+    private let lent: [Unmanaged<CrossOriginFields>]
     /// Whether the pages of every origin are allowed, to which the second of ``all`` belongs then.
     private let allowsAny: Bool
     private let named: [Named]
@@ -53,6 +55,7 @@ package final class CrossOriginRules: Sendable {
             all.append(CrossOriginFields(allowing: bytes.span, common))
         }
         (self.all, self.named, self.letters) = (all, named, letters)
+        unsafe lent = all.map { unsafe Unmanaged.passUnretained($0) }
         below = configuration.origins.compactMap { origin in
             guard case .subdomains(let prefix, let suffix) = origin else { return nil }
             return (Array(prefix.utf8), Array(suffix.utf8))
@@ -88,7 +91,8 @@ package final class CrossOriginRules: Sendable {
         for fields: borrowing FieldList, _ bytes: Span<UInt8>, _ body: (CrossOriginFields) -> Void
     ) {
         let index = index(for: fields, bytes)
-        index < 0 ? body(self.fields(for: fields, bytes)) : body(all[index])
+        guard index >= 0 else { return body(self.fields(for: fields, bytes)) }
+        unsafe lent[index]._withUnsafeGuaranteedRef(body)
     }
 
     /// Which of ``all`` a request gets; −1 for a page below a domain, whose origin has no name.

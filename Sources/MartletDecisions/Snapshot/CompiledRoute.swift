@@ -99,11 +99,13 @@ extension Route {
 }
 
 /// What only few routes have: references, which no request touches unless the route's ``CompiledRoute/extras`` say so.
-package struct RouteRules: Sendable {
+@safe package struct RouteRules: Sendable {
     /// The fields of its responses that it sets and removes.
     package let responseFields: ResponseFieldRules?
     /// Which pages of other origins may use it.
     package let crossOrigin: CrossOriginRules?
+    /// The same, to lend it without counting.
+    package let lentCrossOrigin: Unmanaged<CrossOriginRules>?
     /// The upstreams that share its requests.
     package let split: RouteSplit?
     /// The upstream that gets copies.
@@ -116,6 +118,7 @@ package struct RouteRules: Sendable {
         mirror = MirrorPlan(route, upstreams, credentials: credentials)
         responseFields = ResponseFieldRules(route.responseHeaders)
         crossOrigin = route.crossOrigin.map(CrossOriginRules.init)
+        unsafe lentCrossOrigin = crossOrigin.map { unsafe Unmanaged.passUnretained($0) }
         split = route.split
     }
 }

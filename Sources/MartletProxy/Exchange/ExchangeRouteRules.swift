@@ -29,12 +29,14 @@ internal import MartletResponder
     /// - Parameters:
     ///   - started: when the request began.
     ///   - timeout: in nanoseconds; `max` for none.
-    mutating func set(_ fields: ResponseFieldRules?, started: Int64, timeout: Int64) {
+    mutating func set(started: Int64, timeout: Int64) {
+        end()
         isSet = true
-        responseFields = fields
-        unsafe lent = nil
         deadline = timeout == .max ? .max : started &+ timeout
     }
+
+    /// Has the response get and lose fields.
+    mutating func set(_ fields: ResponseFieldRules?) { responseFields = fields }
 
     /// Has the response tell a page of another origin what it may read.
     mutating func set(crossOrigin fields: CrossOriginFields) {
@@ -43,8 +45,10 @@ internal import MartletResponder
     }
 
     /// Lends what the response tells a page of another origin, if the route has rules for them.
+    ///
+    /// Mutating, though it only reads: others get a copy, whose references are counted.
     @inline(__always)
-    func withCrossOrigin(_ body: (CrossOriginFields) -> Void) {
+    mutating func withCrossOrigin(_ body: (CrossOriginFields) -> Void) {
         unsafe lent?._withUnsafeGuaranteedRef(body)
     }
 
@@ -53,7 +57,7 @@ internal import MartletResponder
     mutating func end() {
         guard isSet else { return }
         isSet = false
-        responseFields = nil
+        if responseFields != nil { responseFields = nil }
         unsafe lent = nil
         deadline = .max
     }

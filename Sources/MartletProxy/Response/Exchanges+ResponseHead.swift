@@ -34,11 +34,12 @@ extension Exchanges {
     private mutating func addFields(
         to exchange: Handle<Exchange>, from start: Int, _ origin: HeadOrigin, _ context: inout LoopContext
     ) {
-        if let rules = self[exchange].response.rules.responseFields {
-            Self.editHead(of: exchange, from: start, &context) { rules.edit($0, isOwn: origin.isOwn, into: &$1) }
+        let lent = unsafe all.address(of: exchange)
+        if unsafe lent.pointee.response.rules.responseFields != nil {
+            unsafe Self.editHead(of: exchange, from: start, by: &lent.pointee.response.rules, origin, &context)
         }
         // Behind those, so that no rule of the route removes `Vary` from it.
-        self[exchange].response.rules.withCrossOrigin { fields in
+        unsafe lent.pointee.response.rules.withCrossOrigin { fields in
             let head = unsafe UnsafeBufferPointer(rebasing: context.scratch.pending[exchange].bytes[start...])
             if !origin.isOwn, unsafe CrossOriginFields.concernsNoField(of: head.span) {
                 return fields.add(to: &context.scratch.pending[exchange])
@@ -46,11 +47,10 @@ extension Exchanges {
             Self.editHead(of: exchange, from: start, &context) { fields.edit($0, isOwn: origin.isOwn, into: &$1) }
         }
         if origin == .upstreamWithCookies { Self.cutCookies(of: exchange, from: start, &context) }
-        if self[exchange].record.limits.isAnnounced {
-            let lent = unsafe all.address(of: exchange)
+        if unsafe lent.pointee.record.limits.isAnnounced {
             unsafe lent.pointee.record.limits.append(to: &context.scratch.pending[exchange])
         }
-        guard self[exchange].credential.setsCookie, let values = cookies.take(exchange) else { return }
+        guard unsafe lent.pointee.credential.setsCookie, let values = cookies.take(exchange) else { return }
         // No cache may give one browser's cookie to another (RFC 9111 §7.3).
         if origin != .uncached { context.scratch.pending[exchange].append("Cache-Control: private\r\n") }
         for value in values {
@@ -58,6 +58,16 @@ extension Exchanges {
             context.scratch.pending[exchange].append(text: value)
             context.scratch.pending[exchange].append("\r\n")
         }
+    }
+
+    /// Sets and removes the fields of a head that the route sets and removes.
+    @inline(never)
+    private static func editHead(
+        of exchange: Handle<Exchange>, from start: Int, by rules: inout ExchangeRouteRules, _ origin: HeadOrigin,
+        _ context: inout LoopContext
+    ) {
+        guard let fields = rules.responseFields else { return }
+        editHead(of: exchange, from: start, &context) { fields.edit($0, isOwn: origin.isOwn, into: &$1) }
     }
 
     /// Removes the fields of a head with which an upstream would set or delete a cookie of the gateway.
@@ -80,6 +90,12 @@ extension Exchanges {
         context.scratch.pending[exchange].truncate(to: start)
         context.scratch.pending[exchange].append(edited)
     }
+}
+
+extension Exchange {
+    /// Whether its route, its limits or its credential add anything to the head of its response.
+    @inline(__always)
+    var addsFields: Bool { response.rules.isSet || record.limits.isAnnounced || credential.setsCookie }
 }
 
 extension ByteBuffer {

@@ -21,7 +21,9 @@ struct ResponseReader: ~Copyable {
         to exchange: Handle<Exchange>, from start: Int, _ exchanges: inout Exchanges, _ context: inout LoopContext
     ) {
         AccessRecords.note(status: response.status, exchange, &exchanges, &context)
+        let hasCookies = response.fields.has(.setCookie)
+        guard hasCookies || exchanges[exchange].addsFields else { return }
         exchanges.completeHead(
-            of: exchange, from: start, response.fields.has(.setCookie) ? .upstreamWithCookies : .upstream, &context)
+            of: exchange, from: start, hasCookies ? .upstreamWithCookies : .upstream, &context)
     }
 }

@@ -40,12 +40,15 @@ extension RequestRouter {
             exchanges[exchange].request.check.isEmpty ? context.snapshot.compiledRoutes[route].timeout : .max
         // The loop retains the snapshot: no need to retain it again for the call.
         unsafe Unmanaged.passUnretained(context.snapshot)._withUnsafeGuaranteedRef { snapshot in
-            exchanges[exchange].response.rules.set(
-                extras.contains(.responseFields) ? snapshot.routeRules[route].responseFields : nil, started: started,
-                timeout: timeout)
+            exchanges[exchange].response.rules.set(started: started, timeout: timeout)
+            if extras.contains(.responseFields) {
+                exchanges[exchange].response.rules.set(snapshot.routeRules[route].responseFields)
+            }
             guard extras.contains(.crossOrigin) else { return }
-            unsafe snapshot.routeRules[route].crossOrigin?.withFields(for: head.fields, bytes.span) {
-                exchanges[exchange].response.rules.set(crossOrigin: $0)
+            unsafe snapshot.routeRules[route].lentCrossOrigin?._withUnsafeGuaranteedRef {
+                unsafe $0.withFields(for: head.fields, bytes.span) {
+                    exchanges[exchange].response.rules.set(crossOrigin: $0)
+                }
             }
         }
         return true

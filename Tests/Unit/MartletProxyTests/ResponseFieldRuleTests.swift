@@ -115,16 +115,16 @@ import Testing
         _ now: Int64, _ hasStarted: Bool, _ isWaiting: Bool, _ expected: ExchangeRouteRules.Action
     ) {
         var rules = ExchangeRouteRules()
-        rules.set(nil, started: 3, timeout: 7)
+        rules.set(started: 3, timeout: 7)
         #expect(rules.action(hasResponseStarted: hasStarted, isWaiting: isWaiting, at: now) == expected)
     }
 
     @Test func `a deadline counts once, and none never`() {
         var rules = ExchangeRouteRules()
-        rules.set(nil, started: 3, timeout: 7)
+        rules.set(started: 3, timeout: 7)
         #expect(rules.action(hasResponseStarted: true, isWaiting: false, at: 10) == .ignore)
         #expect(rules.action(hasResponseStarted: false, isWaiting: false, at: 11) == .ignore)
-        rules.set(nil, started: 3, timeout: .max)
+        rules.set(started: 3, timeout: .max)
         #expect(rules.deadline == .max && rules.isSet)
         rules.end()
         #expect(!rules.isSet)
