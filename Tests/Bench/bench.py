@@ -2,6 +2,7 @@
 
 import fcntl
 import http.client
+import secrets
 import shutil
 import statistics
 import time
@@ -42,6 +43,9 @@ class Bench:
         self.certificate, self.certificate_key = self.work / "tls.crt.pem", self.work / "tls.key.pem"
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
              "-subj", "/CN=localhost", "-keyout", self.certificate_key, "-out", self.certificate])
+        self.admin_token = self.work / "admin.token"
+        self.admin_token.write_text(secrets.token_hex(16))
+        self.admin_token.chmod(0o600)
         self.origin_process = candidates.start_origin(self)
 
     def stop_candidates(self):

@@ -175,7 +175,7 @@ server:
   limits: {{ connections: 15000 }}
   timeouts: {{ idle: 1h }}
 {server}
-admin: {{ address: "127.0.0.1:{admin}" }}
+admin: {{ address: "127.0.0.1:{admin}", token_file: {token} }}
 log: {{ format: json }}
 {more}
 providers:
@@ -197,7 +197,7 @@ def write_martlet(bench, name="Martlet", *, workers=1, server="", more="", provi
     ports = {listener: free_port() for listener in ("http", "tls", "admin")}
     (folder / "config.yaml").write_text(MARTLET.format(
         port=ports["http"], tls=ports["tls"], admin=ports["admin"], certificate=bench.certificate,
-        key=bench.certificate_key, workers=workers, server=server, audience=AUDIENCE, origin=bench.origin, more=more,
+        key=bench.certificate_key, token=bench.admin_token, workers=workers, server=server, audience=AUDIENCE, origin=bench.origin, more=more,
         endpoint=endpoint or f"http://127.0.0.1:{bench.origin}", providers=providers, upstreams=upstreams, routes=routes))
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 
