@@ -54,6 +54,11 @@ def source_of(binary, is_built=False, root=ROOT):
     return {"commit": commit, "unpublishable": reason}
 
 
+def differ(commit, root=ROOT):
+    """Whether the sources are others than those of a commit."""
+    return bool(git("diff", "--name-only", commit, "--", *SOURCES, root=root))
+
+
 def changes(root=ROOT):
     """The first of the sources that differ from the commit."""
     return " ".join(git("status", "--porcelain", "--", *SOURCES, root=root).split("\n")[0].split())

@@ -5,6 +5,7 @@ import json
 import install
 import machine
 import plots
+import publication
 from publication import table, wrapped
 
 # The names in the plot of cost by connections.
@@ -56,6 +57,8 @@ def markdown(said, checked, rows):
 
 def write(folder, bench, checked, rows):
     """Prints the table and writes it with the plots to a folder."""
+    if bench.options.again:
+        return write_again(folder, bench, rows)
     facts = {**machine.facts(bench.binary), "beside": install.versions()}
     print(results(rows))
     for row in rows:
@@ -66,10 +69,7 @@ def write(folder, bench, checked, rows):
     everything = {
         **bench.source, "about": said, "facts": facts, "rounds": bench.rounds, "seconds": bench.seconds,
         "asked": bench.options.rows, "is_compared": bench.options.beside is not None,
-        "rows": [
-            {"title": row.title, "martlet": row.martlet, "peer": row.peer, "ratio": row.ratio, "ratio_text": row.ratio_text,
-             "bar": row.bar, "met": row.met, "note": row.note, "is_public": row.is_public, "figures": row.figures}
-            for row in rows],
+        "rows": [kept(row) for row in rows],
         "by_connections": bench.by_connections, "verification": verification(checked),
         "checks": {name: findings or reason for name, findings, reason in checked},
     }
@@ -79,6 +79,30 @@ def write(folder, bench, checked, rows):
         (folder / name).unlink(missing_ok=True)
         if plot:
             (folder / name).write_text(plot, encoding="utf-8")
+
+
+def kept(row):
+    """What is kept of a row."""
+    return {
+        "title": row.title, "martlet": row.martlet, "peer": row.peer, "ratio": row.ratio, "ratio_text": row.ratio_text,
+        "bar": row.bar, "met": row.met, "note": row.note, "is_public": row.is_public, "figures": row.figures}
+
+
+def write_again(folder, bench, rows):
+    """Puts rows into the last run in the place of those that could not be measured in it.
+
+    :raises Unavailable: for a run of other sources, or one that measured them."""
+    path = folder / "results.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    names = bench.options.rows
+    missing = [number for number, row in enumerate(run["rows"]) if row["title"] in names]
+    if publication.differ(run["commit"]) or bench.source["unpublishable"] or len(missing) != len(names):
+        raise machine.Unavailable("the last run is of other sources, or has these rows")
+    print(results(rows))
+    start = missing[0]
+    run["rows"] = [row for row in run["rows"] if row["title"] not in names]
+    run["rows"][start:start] = [kept(row) for row in rows]
+    path.write_text(json.dumps(run, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
 def drawn(bench):
