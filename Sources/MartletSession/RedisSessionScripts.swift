@@ -55,7 +55,8 @@ enum RedisSessionScripts {
         setaddress(KEYS[1], '', ARGV[16])
         if ARGV[17] ~= '' then put(KEYS[1], {}, 'o', ARGV[17]) end
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
-        index(KEYS[2], keyhash, now, ARGV[20], ARGV[8])
+        local newest = live[#live] and tonumber(live[#live][5]) or 0
+        index(KEYS[2], keyhash, math.max(now, newest + 1), ARGV[20], ARGV[8])
         local claims = redis.call('HGET', KEYS[2], 'c')
         return {claims and string.match(claims, '^%d+') or '', ended}
         """, traits: .hasManyKeys)
@@ -66,7 +67,9 @@ enum RedisSessionScripts {
         if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
         for i = 6, #ARGV, 2 do put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
         redis.call('PEXPIREAT', KEYS[1], ARGV[3])
-        index(KEYS[2], ARGV[4], now, ARGV[5], ARGV[2])
+        local created = now
+        eachsession(KEYS[2], ARGV[5], function(_, other) created = math.max(created, tonumber(other) + 1) end)
+        index(KEYS[2], ARGV[4], created, ARGV[5], ARGV[2])
         return 1
         """)
 
@@ -364,7 +367,6 @@ enum RedisSessionScripts {
             if left < 0 or now + left < tonumber(ends) then redis.call('PEXPIREAT', subject, ends) end
         end
         local function index(subject, keyhash, created, name, ends)
-            eachsession(subject, name, function(_, other) created = math.max(created, tonumber(other) + 1) end)
             redis.call('HSET', subject, keyhash, text(created) .. ' ' .. name)
             lengthen(subject, ends)
         end

@@ -189,7 +189,7 @@ struct PresentedToken {
     let sessionKey: SessionKey
     let seal: SessionSeal
     let tokenHash: [UInt8]
-    /// The sealed address of the client; empty if no random bytes are available.
+    /// The sealed address of the client; empty if it cannot be sealed.
     let lastAddress: [UInt8]
 
     private let sealing: SessionSealing
