@@ -14,6 +14,8 @@ COMMITTED = ROOT / "Tests/Bench/results"
 THRESHOLDS = ROOT / "Tests/Counts/thresholds.json"
 PLOTS = ("cpu.svg", "latency.svg", "connections.svg")
 # What a binary is made of; pages are among the sources, and in no binary.
+# What a row says that could not be measured.
+NOT_MEASURED = "not measured"
 SOURCES = ("Sources", "Plugins", "Package.swift", ":(exclude)*.docc/*")
 COUNTS = "## Counts"
 METRICS = {
@@ -93,6 +95,8 @@ def publish(names):
     """Publishes the last run, if it has all rows, and if it and the growth are of a commit."""
     run, growth = kept("results.json"), kept("growth.json")
     reasons = [f"the last run has no {name}" for name in names if name not in run.get("asked", [])]
+    reasons += [f"{row['title']} was {row['martlet']}; measure it with --again" for row in run.get("rows", [])
+                if row["martlet"].startswith(NOT_MEASURED)]
     reasons += [f".bench has no {name}" for name in PLOTS if not (KEPT / name).exists()]
     if run.get("is_compared"):
         reasons.append("the last run was beside another build")

@@ -3,6 +3,8 @@
 import dataclasses
 import statistics
 
+from publication import NOT_MEASURED
+
 
 @dataclasses.dataclass
 class Row:
@@ -42,4 +44,4 @@ def milliseconds(values):
 
 def missed(title, why, bar="–"):
     """A row that could not be measured."""
-    return Row(title, f"not measured: {why}", bar=bar, met=False)
+    return Row(title, f"{NOT_MEASURED}: {why}", bar=bar, met=False)
